@@ -1,0 +1,276 @@
+"""The small protocols that ``main`` wires together.
+
+The runtime calls agents, voters and metrics only through these, so each can be replaced by a fake in a test and by
+another deployment later (a peer sidecar is a Voter just as the SQL store is). Nothing here does anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, NamedTuple, Protocol
+
+from bridge.journal import Entry
+from bridge.quorum import Append, Appended, Claim, Granted, Refused
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who asks. Part of every key: another caller's task does not exist."""
+
+    tenant: str = ""
+    principal: str = "anonymous"
+
+
+@dataclass(frozen=True, slots=True)
+class KeyRow:
+    """Which dispatch a client's message led to.
+
+    Attributes:
+        key_hash: of tenant, principal, task and messageId.
+        generation: counts dispatches under one key, from 0.
+        task_id: the task it became (for follow-ups: the task it belongs to).
+        intent: handoff id, or the digest of a follow-up's content.
+        answered: its response was written out; a repeat is a new message.
+    """
+
+    key_hash: str
+    generation: int
+    task_id: str
+    intent: str
+    answered: bool
+
+
+@dataclass(frozen=True, slots=True)
+class TaskView:
+    """The row that reads and lists use: a view of the journal, written in the same transaction.
+
+    Attributes:
+        task_id, tenant, principal, context_id: whose and which.
+        state: the handoff's state (``bridge.handoff.State``).
+        task_state: A2A's state of the task, "" before the first event.
+        status_at: the status timestamp in milliseconds since 1970 UTC; lists sort by it.
+        listed: false for replies and for dispatches that no client has seen.
+        finished: the final Task as JSON text, once terminal.
+    """
+
+    task_id: str
+    tenant: str
+    principal: str
+    context_id: str
+    state: str
+    task_state: str
+    status_at: int
+    listed: bool
+    finished: bytes | None = None
+
+
+class Voter(Protocol):
+    """Anything that keeps journals and answers only after its disk write.
+
+    Calls are queued in the order in which they are made and one writer commits them: a claim and an append issued
+    back to back share one commit; awaiting is only for the answer.
+    """
+
+    async def claim(self, claim: Claim) -> Granted | Refused: ...
+
+    async def append(
+        self, append: Append, view: TaskView | None = None, keys: Sequence[KeyRow] = ()
+    ) -> Appended | Refused: ...
+
+    async def read(self, task: str, after: int = 0, limit: int = 1000) -> list[Entry]: ...
+
+
+class Probe(StrEnum):
+    """What an agent's answer, or the lack of one, shows. Only an answered request proves life."""
+
+    ALIVE = "alive"
+    REFUSED = "refused"
+    HANGING = "hanging"
+
+
+class EndKind(StrEnum):
+    """How a request to the agent ended."""
+
+    CLEAN = "clean"  # the stream ended as HTTP ends one
+    BROKEN = "broken"  # the connection broke in the middle
+    REFUSED = "refused"  # no connection: the agent saw nothing of the request
+    HTTP_FAILURE = "http_failure"  # a status other than 200
+    RPC_FAILURE = "rpc_failure"  # a JSON-RPC error object
+    MALFORMED = "malformed"  # bytes that are not A2A
+    TOO_LARGE = "too_large"  # one event above the limit
+    CLOSED = "closed"  # we closed it
+
+
+@dataclass(frozen=True, slots=True)
+class RunEnd:
+    """How a request to the agent ended.
+
+    Attributes:
+        kind: see ``EndKind``.
+        detail: for people and logs.
+        status: the HTTP status where there was one.
+        error: the JSON-RPC error object of an ``RPC_FAILURE``.
+    """
+
+    kind: EndKind
+    detail: str = ""
+    status: int = 0
+    error: Json | None = None
+
+
+class AgentRun(Protocol):
+    """One request to the agent: a new run, a follow-up, or a subscription to a living run."""
+
+    end: RunEnd | None
+
+    def batches(self) -> AsyncIterator[list[Json]]:
+        """StreamResponse objects in order of arrival, batched as they arrived; afterwards ``end`` is set.
+
+        Never raises for anything that the agent does.
+        """
+        ...
+
+    async def close(self) -> None: ...
+
+
+class AgentLink(Protocol):
+    """The agent beside this sidecar, seen as an ordinary A2A client sees it."""
+
+    card: Json | None
+    ready: bool
+
+    async def start(self, params: Json, headers: Mapping[str, str]) -> AgentRun: ...
+
+    async def subscribe(self, agent_task: str) -> AgentRun: ...
+
+    async def get(self, agent_task: str) -> Json | None: ...
+
+    async def cancel(self, agent_task: str) -> Json | None: ...
+
+    async def probe(self) -> Probe: ...
+
+
+class Observer(Protocol):
+    """Counts and times by name; ``ops`` turns them into metrics."""
+
+    def count(self, name: str, value: int = 1, **labels: str) -> None: ...
+
+    def observe(self, name: str, seconds: float, **labels: str) -> None: ...
+
+
+class Frame(NamedTuple):
+    """One journalled event as clients see it.
+
+    Attributes:
+        seq: journal position: the SSE id.
+        event: StreamResponse as JSON text.
+        ends: a stream closes after it (terminal, or input is required).
+    """
+
+    seq: int
+    event: bytes
+    ends: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SendCall:
+    """A client's message.
+
+    Attributes:
+        params: SendMessageRequest as it came (message, configuration, metadata).
+        caller: who sent it.
+        extensions: URIs that the client activated.
+        headers: end-to-end headers that the agent should see.
+    """
+
+    params: Json
+    caller: Caller
+    extensions: tuple[str, ...] = ()
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """An accepted message: follow ``tail(task_id, after)`` for what it leads to.
+
+    Attributes:
+        task_id: the public task id.
+        after: journal position before the first event that belongs to this message.
+        attached: a repeat of a message that is still unanswered.
+        key_hash, generation: to report with ``answered`` once the response was written out.
+    """
+
+    task_id: str
+    after: int
+    attached: bool
+    key_hash: str
+    generation: int
+
+
+@dataclass(frozen=True, slots=True)
+class ListQuery:
+    """Filters of ListTasks, already checked.
+
+    Attributes:
+        page_size: 1 to 100.
+        page_after: cursor (status_at, task_id) of the last task of the page before, if any.
+    """
+
+    context_id: str | None = None
+    task_state: str | None = None
+    status_after_ms: int | None = None
+    page_size: int = 50
+    page_after: tuple[int, str] | None = None
+    history_length: int | None = None
+    include_artifacts: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ListPage:
+    """One page of tasks, newest status first.
+
+    Attributes:
+        tasks: Task objects.
+        total: how many match in all.
+        next_after: cursor for the next page, None on the last.
+    """
+
+    tasks: list[Json]
+    total: int
+    next_after: tuple[int, str] | None
+
+
+class Tasks(Protocol):
+    """What a front may ask of the runtime. Transport neutral; refusals are ``RpcError``."""
+
+    async def send(self, call: SendCall) -> Sent:
+        """Journal a message and see that it runs. Returns before the agent has answered."""
+        ...
+
+    def tail(self, task_id: str, after: int) -> AsyncIterator[list[Frame]]:
+        """Committed events after a position, in batches, for as long as the caller iterates.
+
+        The iterator ends after the frame that ends the stream. Raises RpcError where the handoff ended with an
+        error instead of a task.
+        """
+        ...
+
+    async def answered(self, sent: Sent) -> None:
+        """The response to this message was written out (not waited for)."""
+        ...
+
+    async def get(self, task_id: str, caller: Caller, history_length: int | None = None) -> bytes:
+        """The Task as JSON text."""
+        ...
+
+    async def snapshot(self, task_id: str, caller: Caller) -> tuple[int, bytes, bool]:
+        """(seq, Task as JSON text, ends): one read; ``tail(task_id, seq)`` continues it without gap."""
+        ...
+
+    async def list(self, query: ListQuery, caller: Caller) -> ListPage: ...
+
+    async def cancel(self, task_id: str, caller: Caller, params: Json) -> bytes: ...
