@@ -78,10 +78,38 @@ class Voter(Protocol):
     async def claim(self, claim: Claim) -> Granted | Refused: ...
 
     async def append(
-        self, append: Append, view: TaskView | None = None, keys: Sequence[KeyRow] = ()
-    ) -> Appended | Refused: ...
+        self,
+        append: Append,
+        view: TaskView | None = None,
+        keys: Sequence[KeyRow] = (),
+        inbox: Sequence[int] = (),
+    ) -> Appended | Refused:
+        """Continue a journal.
+
+        Args:
+            append: the entries and where they go.
+            view: the row for reads, if it changed.
+            keys: message keys that these entries establish or answer (inserted or replaced).
+            inbox: ids of inbox rows that these entries take in: deleted in the same transaction.
+
+        Raises:
+            StoreError: nothing of it was written, or nobody knows; the same append may be offered again.
+        """
+        ...
 
     async def read(self, task: str, after: int = 0, limit: int = 1000) -> list[Entry]: ...
+
+
+class Clock(Protocol):
+    """Time as the runtime needs it; a fake one in tests."""
+
+    def wall_ms(self) -> int:
+        """Milliseconds since 1970 UTC. For people only: no rule reads it."""
+        ...
+
+    def monotonic(self) -> float:
+        """Seconds that never jump and go on while the machine sleeps (CLOCK_BOOTTIME)."""
+        ...
 
 
 class Probe(StrEnum):
