@@ -1,0 +1,52 @@
+# A fresh machine needs Python 3.11 or newer, make and the package index: `make demo` and `make test` do the rest.
+PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
+  $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$p; break; }; done)
+VENV := .venv
+BIN := $(VENV)/bin
+# Written last: an environment without it was interrupted while it was made, and is made again.
+READY := $(VENV)/.ready
+PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
+SOURCES := bridge sidecar examples tests benchmarks
+
+.PHONY: demo test check lint format lock clean help
+.DEFAULT_GOAL := help
+
+help: ## this list
+	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 16
+
+demo: $(READY) ## kill an agent in the middle of its work and watch the task finish (under a minute)
+	@$(BIN)/python -m examples.demo $(ARGS)
+
+test: $(READY) ## every test suite, each within its time budget
+	@$(BIN)/python tests/suites.py
+
+check: lint test ## everything that CI runs: format, lint, types, import contracts, tests
+
+lint: $(READY) ## format, lint, types and import contracts; changes nothing
+	@$(BIN)/ruff format --quiet --check $(SOURCES) || { echo "format: run 'make format'"; exit 1; }
+	@$(BIN)/ruff check --quiet $(SOURCES)
+	@$(BIN)/mypy --no-error-summary
+	@$(BIN)/lint-imports --no-timing > $(VENV)/lint-imports.log || { cat $(VENV)/lint-imports.log; exit 1; }
+	@echo "lint: format, style, types and import contracts hold"
+
+format: $(READY) ## write the sources as the formatter wants them
+	@$(BIN)/ruff format $(SOURCES)
+	@$(BIN)/ruff check --fix $(SOURCES)
+
+lock: $(READY) ## resolve the dependencies again and write requirements.lock
+	@$(PIP) install 'uv>=0.9'
+	@$(BIN)/uv pip compile pyproject.toml --group dev --universal --generate-hashes --python-version 3.11 \
+	  --upgrade --quiet --custom-compile-command "make lock" -o requirements.lock
+
+clean: ## remove what was made: environment, caches, coverage
+	@rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage* dist build
+	@find . -name __pycache__ -type d -not -path './.git/*' -prune -exec rm -rf {} +
+
+$(READY): requirements.lock
+	@test -n "$(PYTHON)" || { echo "Python 3.11 or newer is needed; none was found. Say make PYTHON=/path/to/python3"; exit 1; }
+	@echo "making $(VENV) with $$($(PYTHON) -V) from requirements.lock (once, about a minute) ..."
+	@rm -rf $(VENV)
+	@$(PYTHON) -m venv $(VENV)
+	@$(PIP) install --require-hashes --no-deps -r requirements.lock
+	@$(PIP) install --no-deps --no-build-isolation -e .
+	@touch $(READY)
