@@ -32,8 +32,8 @@ class Contract(TypedDict):
 class Intent(TypedDict):
     """What is wanted, without who asked or when.
 
-    Keys: ``version`` of this shape, ``kind`` of work, its ``inputs``, the ``contract``, and ``parent``: the id of the
-    handoff that this one is part of.
+    Keys: ``version`` of this shape, ``kind`` of work, its ``inputs``, the ``contract``, and ``parent``: the id of
+    the handoff that this one is part of.
     """
 
     version: int
