@@ -249,4 +249,4 @@ def parse_timestamp(text: str) -> int:
 def format_timestamp(at_ms: int) -> str:
     """An RFC 3339 timestamp in UTC with milliseconds, as A2A writes them (§5.6.1)."""
     at = _UNIX + timedelta(milliseconds=at_ms)
-    return f"{at:%Y-%m-%dT%H:%M:%S}.{at_ms % 1000:03d}Z"
+    return at.replace(tzinfo=None).isoformat(timespec="milliseconds") + "Z"
