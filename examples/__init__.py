@@ -1,0 +1,1 @@
+"""Agents to run and read, and the demo that kills them."""
