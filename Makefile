@@ -5,8 +5,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 # Written last: an environment without it was interrupted while it was made, and is made again.
 READY := $(VENV)/.ready
-PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
-SOURCES := bridge sidecar examples tests benchmarks
+PIP := $(BIN)/python -m pip -qq --disable-pip-version-check
+SOURCES := .
 
 .PHONY: demo test check lint format lock clean help
 .DEFAULT_GOAL := help
