@@ -57,6 +57,8 @@ COUNTERS: tuple[Metric, ...] = (
     Metric("run_ends", "how requests to the agent ended (ports.EndKind)", ("end",)),
     Metric("rewinds", "shown output that a re-run replaced"),
     Metric("events_matched", "events of a re-run that repeated what was shown"),
+    Metric("events_dropped", "agent events that were not journalled, by reason", ("reason",)),
+    Metric("events_after_terminal", "agent events that came after the end of their task"),
     Metric("reviews", "handoffs that wait for an operator, by reason", ("reason",)),
     Metric("probes", "probes of the agent, by what they showed", ("answer",)),
     Metric("renewals", "renewals of the session lease, by answer", ("answer",)),
