@@ -1,9 +1,9 @@
 """What to do with a handoff that nobody is running: reattach, resume, cancel, ask a person, give up, or wait.
 
 The sweep is level-triggered: any sidecar may ask at any time, as often as it likes, and gets the same answer for
-the same facts. Two that act at once are sorted out by their fences, so an answer may be wrong about others but never
-dangerous. The failures this prevents: a living run being run twice, a cancelled task being resumed, a task that
-waits for its client being resumed for nothing, a poisonous task killing one agent after the other.
+the same facts. Two that act at once are sorted out by their fences, so an answer may be wrong about others but
+never dangerous. The failures this prevents: a living run being run twice, a cancelled task being resumed, a task
+that waits for its client being resumed for nothing, a poisonous task killing one agent after the other.
 
 This file must not know how the facts were found (probes, leases, gossip) or how a decision is carried out.
 """

@@ -1,0 +1,138 @@
+"""What goes into a proposer and what comes out: news in the past tense, effects in the imperative.
+
+Effects are data, so that "the append precedes the send" is an assertion on a list. The shell that carries effects
+out and brings news back may lose, repeat and reorder both. The rules themselves are in ``proposer``; this file
+must know nothing but shapes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from bridge.journal import Draft, Entry, Fence, Tip
+from bridge.quorum import Append, Appended, Claim, Granted, Refused
+
+
+@dataclass(frozen=True, slots=True)
+class SendPreVote:
+    """Ask a voter what it would answer to this claim."""
+
+    voter: str
+    claim: Claim
+
+
+@dataclass(frozen=True, slots=True)
+class SendClaim:
+    """Send a claim to a voter."""
+
+    voter: str
+    claim: Claim
+
+
+@dataclass(frozen=True, slots=True)
+class ReadPrefix:
+    """Read a voter's journal from the first entry to exactly this tip."""
+
+    voter: str
+    tip: Tip
+
+
+@dataclass(frozen=True, slots=True)
+class OpenJournal:
+    """The journal is adopted: answer with ``Opened``, whose first draft is the own ``claimed``."""
+
+    entries: tuple[Entry, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SendAppend:
+    """Send an append to a voter."""
+
+    voter: str
+    append: Append
+
+
+@dataclass(frozen=True, slots=True)
+class Committed:
+    """Everything up to this position is committed and may be shown; the first of these begins the ownership."""
+
+    seq: int
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """This fence is over. A new attempt needs ``n`` above the promised one.
+
+    Attributes:
+        reason: why.
+        promised: the highest fence that any voter named.
+    """
+
+    reason: str
+    promised: Fence
+
+
+Effect = SendPreVote | SendClaim | ReadPrefix | OpenJournal | SendAppend | Committed | Lost
+
+
+@dataclass(frozen=True, slots=True)
+class Began:
+    """The wish to own the handoff."""
+
+
+@dataclass(frozen=True, slots=True)
+class PreVoted:
+    """A voter said what it would answer."""
+
+    voter: str
+    fence: Fence
+    answer: Granted | Refused
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimAnswered:
+    """A voter answered a claim of this fence."""
+
+    voter: str
+    fence: Fence
+    answer: Granted | Refused
+
+
+@dataclass(frozen=True, slots=True)
+class PrefixRead:
+    """A voter's journal up to a tip; None where it no longer has that prefix."""
+
+    voter: str
+    tip: Tip
+    entries: tuple[Entry, ...] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """The owner's next drafts; the first ones begin with its ``claimed``.
+
+    Attributes:
+        at: milliseconds since 1970 UTC, for people.
+        drafts: what to append.
+    """
+
+    at: int
+    drafts: Sequence[Draft]
+
+
+@dataclass(frozen=True, slots=True)
+class AppendAnswered:
+    """A voter answered an append of this fence."""
+
+    voter: str
+    fence: Fence
+    answer: Appended | Refused
+
+
+@dataclass(frozen=True, slots=True)
+class Elapsed:
+    """Time passed without news: send again what is unanswered."""
+
+
+Event = Began | PreVoted | ClaimAnswered | PrefixRead | Opened | AppendAnswered | Elapsed
