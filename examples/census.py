@@ -3,9 +3,9 @@
     python -m examples.census --port 9101
 
 The message lists one URL a line (or start it with ``--urls FILE``). Each page becomes one row of a CSV: url,
-bytes, sha256, title, words. What to learn here is one argument: ``checkpoint=`` on the last event of a unit of work.
-The row and the state reach the journal as one event, so there is no moment at which one exists without the other.
-Without a sidecar the same code is an ordinary agent.
+bytes, sha256, title, words. What to learn here is one argument: ``checkpoint=`` on the last event of a piece of
+work. The row and the state reach the journal as one event, so there is no moment at which one exists without the
+other. Without a sidecar the same code is an ordinary agent.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from a2a.types import AgentCard, AgentExtension
 
-from sidecar.worker.ledger import URI
+from bridge.a2a.extension import URI
 
 
 def declare_durable(card: AgentCard) -> AgentCard:

@@ -28,20 +28,8 @@ from a2a.types import (
 )
 from google.protobuf import json_format
 
-from sidecar.worker.ledger import (
-    CHECKPOINT,
-    CONTINUES,
-    DONE,
-    EFFECT,
-    INTENDED,
-    NOT_DONE,
-    RUN,
-    UNKNOWN,
-    Receipts,
-    RunInfo,
-    UnknownOutcome,
-    to_wire,
-)
+from bridge.a2a.extension import CHECKPOINT, CONTINUES, EFFECT, RUN
+from sidecar.worker.ledger import DONE, INTENDED, NOT_DONE, UNKNOWN, Receipts, RunInfo, UnknownOutcome, to_wire
 
 T = TypeVar("T")
 

@@ -11,12 +11,6 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Final
 
-URI: Final = "urn:dhp:a2a:durable-handoff:v1"
-CHECKPOINT: Final = URI + "/checkpoint"
-EFFECT: Final = URI + "/effect"
-RUN: Final = URI + "/run"
-CONTINUES: Final = URI + "/continues"
-
 INTEGER_MAX: Final = 2**53
 """Metadata travels as doubles in the SDK: a larger integer would come back as another one."""
 
