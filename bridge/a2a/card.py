@@ -1,0 +1,193 @@
+"""The agent card as clients of the sidecar see it (§8).
+
+Every URL in a card that is passed on unchanged is a way round the sidecar: a client that follows it gets an
+ordinary, mortal task. So the card is rewritten as data, before anybody serves it: interfaces that the sidecar
+speaks point at its public URL, the others are left out, and what is declared is what the sidecar does. This file
+must not know where a card comes from, who asks, or a Host header: the public URL is a parameter.
+
+Rewriting breaks a signature (a JWS over the whole card). A signed card whose URLs already match is therefore left
+alone; otherwise the signatures go, and the caller says so in its log.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple, TypeGuard
+from urllib.parse import urlsplit
+
+from bridge.a2a import extension
+
+Json = dict[str, Any]
+
+WELL_KNOWN = "/.well-known/agent-card.json"
+
+#: What this release's front speaks: (binding, major.minor). HTTP+JSON, gRPC and 0.3 join here when they are
+#: served.
+SPOKEN: frozenset[tuple[str, str]] = frozenset({("JSONRPC", "1.0")})
+
+#: Members of a 0.3 card that say where the agent is; the same facts as ``supportedInterfaces`` of 1.0.
+_LEGACY = ("url", "preferredTransport", "additionalInterfaces", "protocolVersion")
+
+
+class Interface(NamedTuple):
+    """One address of an agent.
+
+    Attributes:
+        url: absolute.
+        binding: JSONRPC, HTTP+JSON or GRPC.
+        version: protocol version, ``major.minor``.
+    """
+
+    url: str
+    binding: str
+    version: str
+
+    @property
+    def path(self) -> str:
+        """Where on its host it is."""
+        return urlsplit(self.url).path or "/"
+
+
+@dataclass(frozen=True, slots=True)
+class Rewritten:
+    """A card for clients, and what became of the agent's.
+
+    Attributes:
+        card: to be served.
+        rpc_paths: where the JSON-RPC interfaces stand below the public URL, without trailing slash ("": root).
+        dropped: interfaces that are not served through the sidecar.
+        signature_stripped: the agent's card was signed and this one is not.
+    """
+
+    card: Json
+    rpc_paths: tuple[str, ...]
+    dropped: tuple[Interface, ...]
+    signature_stripped: bool
+
+
+def interfaces(card: Json) -> list[Interface]:
+    """Every address in a card, those of a 1.0 card first; the same one is listed once.
+
+    A 0.3 card has ``url`` with ``preferredTransport``, and ``additionalInterfaces`` beside it.
+    """
+    found = [
+        Interface(
+            each["url"], each.get("protocolBinding") or "JSONRPC", _minor(each.get("protocolVersion"), "1.0")
+        )
+        for each in _objects(card.get("supportedInterfaces"))
+    ]
+    legacy = _minor(card.get("protocolVersion"), "0.3")
+    if isinstance(card.get("url"), str):
+        found.append(Interface(card["url"], card.get("preferredTransport") or "JSONRPC", legacy))
+    found += [
+        Interface(each["url"], each.get("transport") or "JSONRPC", legacy)
+        for each in _objects(card.get("additionalInterfaces"))
+    ]
+    return list(dict.fromkeys(found))
+
+
+def rewrite(card: Json, public_url: str) -> Rewritten:
+    """What clients are told about an agent.
+
+    Args:
+        card: the agent's own; not changed.
+        public_url: the sidecar's, with or without a path prefix or a trailing slash.
+    """
+    base = public_url.rstrip("/")
+    every = interfaces(card)
+    kept = [each for each in every if (each.binding, each.version) in SPOKEN]
+    dropped = tuple(each for each in every if (each.binding, each.version) not in SPOKEN)
+    paths = tuple(dict.fromkeys(_below(base, each.url).rstrip("/") for each in kept))
+
+    served = _readdressed(card, base, {each.url for each in kept})
+    signed = bool(card.get("signatures"))
+    if signed and served == card:
+        return Rewritten(card, paths, dropped, signature_stripped=False)
+    served["capabilities"] = _declaring(served.get("capabilities"))
+    served.pop("signatures", None)
+    return Rewritten(served, paths, dropped, signature_stripped=signed)
+
+
+def public_url_of(base: str, url: str) -> str:
+    """The sidecar's URL for one of the agent's: the same path below the public URL.
+
+    A URL that stands below the public URL already (an agent that was told its public address) stays as it is:
+    otherwise prefixes would double.
+    """
+    parts = urlsplit(url)
+    query = f"?{parts.query}" if parts.query else ""
+    return url if _is_below(base, url) else f"{base}{parts.path or '/'}{query}"
+
+
+def card_paths(rpc_paths: tuple[str, ...]) -> frozenset[str]:
+    """Where the card is served: at the root and below every prefix of a JSON-RPC path."""
+    prefixes = {""}
+    for path in rpc_paths:
+        parts = path.split("/")
+        prefixes.update("/".join(parts[:end]) for end in range(1, len(parts) + 1))
+    return frozenset(prefix + WELL_KNOWN for prefix in prefixes)
+
+
+def _readdressed(card: Json, base: str, kept: set[str]) -> Json:
+    """The card with only interfaces that lead through the sidecar."""
+    served = dict(card)
+    served["supportedInterfaces"] = [
+        {**each, "url": public_url_of(base, each["url"])}
+        for each in _objects(card.get("supportedInterfaces"))
+        if (each.get("protocolBinding") or "JSONRPC", _minor(each.get("protocolVersion"), "1.0")) in SPOKEN
+    ]
+    if isinstance(card.get("url"), str) and card["url"] in kept and not card.get("supportedInterfaces"):
+        served["url"] = public_url_of(base, card["url"])
+        served.pop("additionalInterfaces", None)
+        served["supportedInterfaces"] = [
+            {"url": served["url"], "protocolBinding": "JSONRPC", "protocolVersion": "1.0"}
+        ]
+    else:
+        for name in _LEGACY:
+            served.pop(name, None)
+    capabilities = card.get("capabilities")
+    if isinstance(capabilities, dict) and capabilities.get("pushNotifications"):
+        served["capabilities"] = {**capabilities, "pushNotifications": False}
+    return served
+
+
+def _declaring(capabilities: Any) -> Json:
+    """Capabilities with the durability extension among them."""
+    declared = dict(capabilities) if isinstance(capabilities, dict) else {}
+    present = declared.get("extensions")
+    others = [each for each in present if each.get("uri") != extension.URI] if _all_objects(present) else []
+    declared["extensions"] = [
+        *others,
+        {
+            "uri": extension.URI,
+            "description": "Tasks outlive their agent: they are journalled and resumed on a standby.",
+            "required": False,
+        },
+    ]
+    return declared
+
+
+def _below(base: str, url: str) -> str:
+    """The path of an interface below the public URL."""
+    return urlsplit(url[len(base) :] if _is_below(base, url) else url).path or "/"
+
+
+def _is_below(base: str, url: str) -> bool:
+    return url == base or url.startswith((base + "/", base + "?"))
+
+
+def _objects(value: Any) -> list[Json]:
+    """The members of a list that are objects with a URL: cards come from outside and may hold anything."""
+    if not isinstance(value, list):
+        return []
+    return [each for each in value if isinstance(each, dict) and isinstance(each.get("url"), str)]
+
+
+def _all_objects(value: Any) -> TypeGuard[list[Json]]:
+    return isinstance(value, list) and all(isinstance(each, dict) for each in value)
+
+
+def _minor(version: Any, default: str) -> str:
+    """``major.minor`` of a version."""
+    text = version if isinstance(version, str) and version else default
+    return ".".join(text.split(".")[:2])

@@ -1,0 +1,94 @@
+"""The ASGI application that clients reach instead of the agent.
+
+Three kinds of path: the agent's JSON-RPC endpoint, its card, and everything else, which passes through
+untouched. Which is which is read from the agent's card. This file must not know what an operation does. The
+failure it prevents: an address that works at the agent and not at the sidecar in front of it.
+"""
+
+from __future__ import annotations
+
+from sidecar.front.asgi import Receive, Scope, Send, problem
+from sidecar.front.attend import Attendance
+from sidecar.front.card import AgentSide, CardDesk
+from sidecar.front.operations import Operations
+from sidecar.front.rpc import JsonRpc
+from sidecar.front.settings import FrontSettings
+from sidecar.ports import Observer, Tasks
+
+
+class Front:
+    """The A2A server towards clients.
+
+    Args:
+        tasks: the runtime.
+        agent: the agent's card, and the way through to it.
+        settings: see ``FrontSettings``.
+        observer: counts and times.
+    """
+
+    def __init__(self, tasks: Tasks, agent: AgentSide, settings: FrontSettings, observer: Observer) -> None:
+        self._agent = agent
+        self._operations = Operations(tasks)
+        self._attendance = Attendance()
+        self._desk = CardDesk(agent, settings.public_url, settings.card_max_age_s)
+        self._rpc = JsonRpc(self._operations, self._attendance, settings, observer, self._desk.extended)
+
+    @property
+    def problem(self) -> str | None:
+        """Why nothing can be asked here yet, for readiness; None once something can."""
+        routes = self._desk.routes
+        if routes is None:
+            return "the agent's card was never seen: the agent has not been reached yet"
+        if not routes.rpc:
+            return "the agent's card has no JSON-RPC 1.0 interface"
+        return None
+
+    @property
+    def open_responses(self) -> int:
+        """Streams and waiting answers at this moment."""
+        return len(self._attendance)
+
+    def drain(self) -> None:
+        """End every open stream and waiting answer; what they were about goes on."""
+        self._attendance.drain()
+
+    async def close(self) -> None:
+        """Wait until what clients began has been handed to the runtime."""
+        await self._operations.close()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """ASGI."""
+        if scope["type"] == "http":
+            await self._http(scope, receive, send)
+        elif scope["type"] == "lifespan":
+            await self._lifespan(receive, send)
+        else:
+            await send({"type": "websocket.close", "code": 1011, "reason": "not served here"})
+
+    async def _http(self, scope: Scope, receive: Receive, send: Send) -> None:
+        routes = self._desk.routes
+        if routes is None:
+            headers = [(b"retry-after", b"1")]
+            await problem(send, 503, "The agent is not known yet", self.problem or "", headers)
+            return
+        path = scope["path"]
+        if path in routes.rpc:
+            if scope["method"] == "POST":
+                await self._rpc(scope, receive, send)
+            else:
+                await problem(send, 405, "Method not allowed", "JSON-RPC is POST only", [(b"allow", b"POST")])
+        elif path in routes.card:
+            if scope["method"] in ("GET", "HEAD"):
+                await self._desk.serve(scope, send)
+            else:
+                await problem(send, 405, "Method not allowed", "a card is read", [(b"allow", b"GET, HEAD")])
+        else:
+            await self._agent.forward(scope, receive, send)
+
+    async def _lifespan(self, receive: Receive, send: Send) -> None:
+        while True:
+            message = await receive()
+            await send({"type": f"{message['type']}.complete"})
+            if message["type"] == "lifespan.shutdown":
+                await self.close()
+                return

@@ -1,0 +1,154 @@
+"""Serving the agent's card, rewritten, and remembering it while the agent is away.
+
+The last card that was seen says where the JSON-RPC endpoint is: reads must go on while no agent lives. This file
+must not know how cards are fetched. The failure it prevents: a client that finds a way round the sidecar in a
+card.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from email.utils import formatdate
+from hashlib import sha256
+from typing import Protocol
+
+from bridge import jsontext
+from bridge.a2a import card as rules
+from bridge.errors import MalformedJson
+from sidecar.front import jsonrpc
+from sidecar.front.asgi import Headers, Message, Receive, Scope, Send, header, respond
+from sidecar.ports import Json
+
+log = logging.getLogger(__name__)
+
+
+class AgentSide(Protocol):
+    """What the front needs of the agent beside this sidecar.
+
+    Attributes:
+        card: its card, the same object until it changes; None while it was never seen.
+    """
+
+    @property
+    def card(self) -> Json | None: ...  # noqa: D102
+
+    async def forward(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request through to the agent, untouched, and its answer back."""
+        ...
+
+
+class Routes:
+    """Which paths are A2A.
+
+    Args:
+        rewritten: the card that clients see; its paths stand below the public URL.
+        prefix: path of the public URL. Proxies in front may keep it or take it away: both are understood.
+    """
+
+    def __init__(self, rewritten: rules.Rewritten, prefix: str) -> None:
+        bases = {"", prefix}
+        rpc = {base + path for path in rewritten.rpc_paths for base in bases}
+        self.rpc = frozenset(rpc | {path + "/" for path in rpc})
+        self.card = frozenset(base + path for path in rules.card_paths(rewritten.rpc_paths) for base in bases)
+
+
+class CardDesk:
+    """The newest card that was seen, as clients get it.
+
+    Args:
+        agent: where the card comes from.
+        public_url: see ``FrontSettings``.
+        max_age_s: see ``FrontSettings.card_max_age_s``.
+    """
+
+    def __init__(self, agent: AgentSide, public_url: str, max_age_s: int) -> None:
+        self._agent = agent
+        self._public_url = public_url.rstrip("/")
+        self._cache_control = b"public, max-age=%d" % max_age_s
+        self._seen: Json | None = None
+        self._routes: Routes | None = None
+        self._body = b""
+        self._etag = b""
+        self._modified = b""
+
+    @property
+    def routes(self) -> Routes | None:
+        """Where A2A is, by the newest card; None before there was any."""
+        card = self._agent.card
+        if card is not self._seen and card is not None:
+            self._take(card)
+        return self._routes
+
+    async def serve(self, scope: Scope, send: Send) -> None:
+        """Answer GET or HEAD (§8.6)."""
+        headers: Headers = [
+            (b"etag", self._etag),
+            (b"cache-control", self._cache_control),
+            (b"last-modified", self._modified),
+        ]
+        asked = header(scope, b"if-none-match")
+        if asked is not None and _matches(asked, self._etag.decode()):
+            await send({"type": "http.response.start", "status": 304, "headers": headers})
+            await send({"type": "http.response.body", "body": b""})
+            return
+        await respond(send, 200, self._body, [(b"content-type", b"application/json"), *headers])
+
+    async def extended(self, scope: Scope, body: bytes | bytearray, id_text: bytes, send: Send) -> None:
+        """GetExtendedAgentCard: the agent decides who may see it; what it shows is rewritten like the other."""
+        status, answer = await _ask(self._agent, scope, bytes(body))
+        try:
+            value = jsontext.parse(answer)
+        except MalformedJson:
+            value = None
+        if not isinstance(value, dict) or not {"result", "error"} & value.keys():
+            raise ConnectionError(f"the agent answered GetExtendedAgentCard with HTTP {status}, not JSON-RPC")
+        if isinstance(value.get("result"), dict):
+            rewritten = rules.rewrite(value["result"], self._public_url)
+            answer = jsonrpc.result(id_text, jsontext.write(rewritten.card))
+        await respond(send, 200, answer)
+
+    def _take(self, card: Json) -> None:
+        rewritten = rules.rewrite(card, self._public_url)
+        self._seen = card
+        if rewritten.signature_stripped:
+            log.warning("the agent's card is signed; its URLs had to change, so clients get it without signatures")
+        for each in rewritten.dropped:
+            log.info("not served through the sidecar and left out of the card: %s %s", each.binding, each.version)
+        if not rewritten.rpc_paths:
+            log.error("the agent's card has no JSON-RPC 1.0 interface: nothing can be made durable")
+        self._routes = Routes(rewritten, _path_of(self._public_url))
+        body = jsontext.write(rewritten.card)
+        if body != self._body:
+            self._body = body
+            self._etag = b'"%b"' % sha256(body).hexdigest()[:32].encode()
+            self._modified = formatdate(time.time(), usegmt=True).encode()
+
+
+def _path_of(url: str) -> str:
+    return rules.Interface(url, "", "").path.rstrip("/")
+
+
+def _matches(asked: str, etag: str) -> bool:
+    """Whether ``If-None-Match`` names this representation (RFC 9110 §13.1.2, weak comparison)."""
+    return any(each.strip().removeprefix("W/") in ("*", etag) for each in asked.split(","))
+
+
+async def _ask(agent: AgentSide, scope: Scope, body: bytes) -> tuple[int, bytes]:
+    """A request through ``forward``, its answer collected."""
+    status = 0
+    answer = bytearray()
+
+    async def receive() -> Message:
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    async def collect(message: Message) -> None:
+        nonlocal status
+        if message["type"] == "http.response.start":
+            status = message["status"]
+        elif message["type"] == "http.response.body":
+            answer.extend(message.get("body", b""))
+
+    headers = [pair for pair in scope["headers"] if pair[0] != b"accept-encoding"]
+    await agent.forward({**scope, "headers": headers}, receive, collect)
+    return status, bytes(answer)
