@@ -148,10 +148,14 @@ class IdMap:
             _replace(message, "taskId", self.agent_task)
         if message.get("contextId") and self.agent_context:
             message["contextId"] = self.agent_context
+        self.references_to_agent(message, lookup)
+        return message
+
+    def references_to_agent(self, message: Json, lookup: Lookup | None = None) -> None:
+        """Rewrite only the other tasks that a client Message refers to; the list itself is replaced."""
         references = message.get("referenceTaskIds")
         if references:
             message["referenceTaskIds"] = [self._reference_to_agent(each, lookup) for each in references]
-        return message
 
     def unmap(self, agent_task: str, lookup: Lookup | None = None) -> str:
         """The public id of a task that the agent names: this one, another one by ``lookup``, else unchanged."""
