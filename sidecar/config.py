@@ -259,7 +259,7 @@ def kept_name(store: Path, port: int) -> str:
     fresh = f"sidecar-{secrets.token_hex(4)}"
     if port == 0:
         return fresh
-    path = store.with_name(f"{store.name}.{port}.name")
+    path = store.with_name(f"{store.name}-{port}.name")
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         kept = path.read_text(encoding="utf-8").strip() if path.exists() else ""

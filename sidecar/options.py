@@ -65,6 +65,15 @@ class Option:
         return env_name(self.alias or self.name)
 
     @property
+    def default_text(self) -> str:
+        """Its default, for people."""
+        if self.shown:
+            return self.shown
+        if self.unit == "bytes" and self.default % (1 << 20) == 0:
+            return f"{self.default >> 20}MiB"
+        return str(self.default).lower() if self.type is bool else str(self.default)
+
+    @property
     def expected(self) -> str:
         """What a value must be, for people."""
         if self.type is bool:

@@ -202,7 +202,7 @@ def test_the_name_is_kept_per_port(tmp_path: Path) -> None:
     assert kept_name(store, 8470) == first
     assert kept_name(store, 8480) != first
     assert kept_name(store, 0) != kept_name(store, 0)
-    assert sorted(path.name for path in store.parent.iterdir()) == ["journal.db.8470.name", "journal.db.8480.name"]
+    assert sorted(path.name for path in store.parent.iterdir()) == ["journal.db-8470.name", "journal.db-8480.name"]
     config = ready_to_run(load({**AGENT, "store": f"sqlite:///{store}"}, HOME))
     assert config.name == first
 
