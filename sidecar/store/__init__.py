@@ -1,0 +1,19 @@
+"""Journals in SQLite: the only package that knows SQL."""
+
+from sidecar.store.reads import HandoffRow, InboxRow, Reads
+from sidecar.store.sessions import Renewal, Session, SessionRow
+from sidecar.store.store import Sessions, Store, open_readonly
+from sidecar.store.voter import SqlVoter
+
+__all__ = [
+    "HandoffRow",
+    "InboxRow",
+    "Reads",
+    "Renewal",
+    "Session",
+    "SessionRow",
+    "Sessions",
+    "SqlVoter",
+    "Store",
+    "open_readonly",
+]

@@ -1,0 +1,1 @@
+"""The schema's history, from the first version on (Alembic)."""

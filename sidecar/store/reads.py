@@ -1,0 +1,246 @@
+"""Reading a store, on connections of its own and never behind the writer.
+
+Journals, the rows that GetTask and ListTasks use, message keys, the inbox, and what the supervisor sweeps. Every
+answer is of committed entries only. This file must not write, and must not know what an entry means. The failure
+it prevents: a read that waits for an fsync, or shows what is not durable.
+
+Many rows are fetched as one text row where it matters: sqlite3 gives the interpreter lock away once per row, and
+beside a busy event loop a thousand rows would take a thousand switch intervals.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from sqlalchemy import ColumnElement, Connection, Select, TextClause, and_, func, select, text, tuple_
+
+from bridge.journal import Entry, Fence, Kind
+from bridge.quorum import VoterView
+from sidecar.errors import StoreCorrupt
+from sidecar.ports import Caller, KeyRow, ListQuery, TaskView
+from sidecar.store.connect import reading_engine
+from sidecar.store.faults import translated
+from sidecar.store.rows import held_of
+from sidecar.store.schema import LISTED, OPEN, SEQ_BITS, finished, handoffs, inbox, keys, tasks
+
+READERS = 2
+
+T = TypeVar("T")
+
+_SEQ_MASK = (1 << SEQ_BITS) - 1
+_KINDS = {kind.value: kind for kind in Kind}
+_ENTRIES = f"""
+SELECT group_concat(
+    e.position || ',' || e.fence_n || ',' || e.fence_session || ',' || e.kind || ',' || e.at || ',' ||
+    lower(hex(e.body_hash)) || ',' || lower(hex(e.prev)) || ',' || lower(hex(e.hash)) || ',' ||
+    coalesce(hex(e.body), '-'), ';')
+FROM (
+    SELECT e.* FROM handoffs h JOIN entries e
+    ON e.position > (h.id << {SEQ_BITS}) + ? AND e.position <= (h.id << {SEQ_BITS}) + h.committed
+    WHERE h.task = ? ORDER BY e.position LIMIT ?
+) e
+"""  # noqa: S608
+
+
+@dataclass(frozen=True, slots=True)
+class HandoffRow:
+    """What the store knows of a handoff without reading its journal.
+
+    Attributes:
+        task: task id.
+        voter: what the voter remembers: promised fence, tip, committed.
+        owner: session that owns it: of the last entry's fence; "" before the first claim.
+        released: its owner gave it up (``orphaned``) and nobody has claimed it since.
+        terminal: a terminal entry is committed.
+        state: the handoff's state as last written with an append (``bridge.handoff.State``), "" if never.
+        task_state: A2A's state of the task, "" if none.
+        status_at: milliseconds since 1970 UTC of the last status, 0 if none.
+    """
+
+    task: str
+    voter: VoterView
+    owner: str
+    released: bool
+    terminal: bool
+    state: str
+    task_state: str
+    status_at: int
+
+
+@dataclass(frozen=True, slots=True)
+class InboxRow:
+    """Something that a non-owner received for a handoff: the owner folds it in, or its receiver claims.
+
+    Attributes:
+        id: to be named in the append that takes it in.
+        task: task id.
+        kind: what it is (``input``, ``cancel`` …).
+        body: JSON text.
+    """
+
+    id: int
+    task: str
+    kind: str
+    body: bytes
+
+
+class Reads:
+    """Read access to one store.
+
+    Args:
+        path: the database; it must exist.
+        boot: the host's boot id (grants of an earlier boot do not count).
+    """
+
+    def __init__(self, path: Path, boot: str = "") -> None:
+        self._path = path
+        self._boot = boot
+        self._engine = reading_engine(path, READERS)
+        self._threads = ThreadPoolExecutor(READERS, thread_name_prefix="store-reader")
+
+    async def entries(self, task: str, after: int = 0, limit: int = 1000) -> list[Entry]:
+        """Committed entries with a position greater than ``after``, at most ``limit``, in order."""
+        return await self._run(lambda connection: _entries(connection, task, after, limit))
+
+    async def view(self, task: str) -> TaskView | None:
+        """The row that reads use, with the final Task once there is one."""
+        rows = await self._run(lambda connection: _views(connection, _VIEW.where(tasks.c.task == task)))
+        return rows[0] if rows else None
+
+    async def handoff_row(self, task: str) -> HandoffRow | None:
+        """The voter's row of a handoff; None for one it has never heard of."""
+        rows = await self._run(lambda connection: _handoffs(connection, self._boot, handoffs.c.task == task))
+        return rows[0] if rows else None
+
+    async def open_handoffs(self) -> list[HandoffRow]:
+        """All handoffs with entries and without a terminal one. Costs nothing per finished handoff."""
+        return await self._run(lambda connection: _handoffs(connection, self._boot, text(OPEN)))
+
+    async def list_tasks(
+        self, query: ListQuery, caller: Caller
+    ) -> tuple[list[TaskView], int, tuple[int, str] | None]:
+        """One page of a caller's tasks, newest status first.
+
+        Returns:
+            The page, how many match in all, and the cursor of the next page (None on the last).
+        """
+        return await self._run(lambda connection: _list(connection, query, caller))
+
+    async def keys(self, key_hash: str) -> list[KeyRow]:
+        """Dispatches under a message key, oldest generation first."""
+        statement = select(keys).where(keys.c.key_hash == key_hash).order_by(keys.c.generation)
+        return await self._run(
+            lambda connection: [
+                KeyRow(row.key_hash, row.generation, row.task, row.intent, row.answered)
+                for row in connection.execute(statement)
+            ]
+        )
+
+    async def inbox_take(self, task: str) -> list[InboxRow]:
+        """What waits for a handoff, oldest first. It stays until an append names its ids."""
+        statement = select(inbox).where(inbox.c.task == task).order_by(inbox.c.id)
+        return await self._run(
+            lambda connection: [
+                InboxRow(row.id, row.task, row.kind, row.body) for row in connection.execute(statement)
+            ]
+        )
+
+    async def inbox_waiting(self) -> list[str]:
+        """Tasks for which something waits."""
+        statement = select(inbox.c.task).distinct().order_by(inbox.c.task)
+        return await self._run(lambda connection: list(connection.execute(statement).scalars()))
+
+    async def task_ids(self, after: str = "", limit: int = 1000) -> list[str]:
+        """Every handoff of the store, in order of its id, in pages: for verification and export."""
+        statement = select(handoffs.c.task).where(handoffs.c.task > after).order_by(handoffs.c.task).limit(limit)
+        return await self._run(lambda connection: list(connection.execute(statement).scalars()))
+
+    async def close(self) -> None:
+        """Finish running reads and close."""
+        await asyncio.to_thread(self._threads.shutdown)
+        self._engine.dispose()
+
+    async def _run(self, read: Callable[[Connection], T]) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._threads, self._reading, read)
+
+    def _reading(self, read: Callable[[Connection], T]) -> T:
+        with translated(f"reading from {self._path}"), self._engine.connect() as connection:
+            return read(connection)
+
+
+_VIEW = select(tasks, finished.c.body).outerjoin(finished, finished.c.handoff == tasks.c.handoff)
+
+
+def _entries(connection: Connection, task: str, after: int, limit: int) -> list[Entry]:
+    lines = connection.exec_driver_sql(_ENTRIES, (after, task, limit)).scalar()
+    try:
+        return [_entry(line) for line in lines.split(";")] if lines else []
+    except (ValueError, KeyError) as error:
+        raise StoreCorrupt(f"task {task}: a stored entry after {after} is damaged: {error}") from error
+
+
+def _entry(line: str) -> Entry:
+    position, n, session, kind, at, body_hash, prev, digest, body = line.split(",")
+    return Entry(
+        int(position) & _SEQ_MASK, Fence(int(n), session), _KINDS[kind], int(at), body_hash, prev, digest,
+        None if body == "-" else bytes.fromhex(body),
+    )  # fmt: skip
+
+
+def _views(connection: Connection, statement: Select[Any]) -> list[TaskView]:
+    return [
+        TaskView(
+            row.task, row.tenant, row.principal, row.context_id, row.state, row.task_state, row.status_at,
+            row.listed, row.body,
+        )
+        for row in connection.execute(statement)
+    ]  # fmt: skip
+
+
+def _handoffs(connection: Connection, boot: str, condition: ColumnElement[bool] | TextClause) -> list[HandoffRow]:
+    statement = (
+        select(handoffs, tasks.c.state, tasks.c.task_state, tasks.c.status_at)
+        .outerjoin(tasks, tasks.c.handoff == handoffs.c.id)
+        .where(condition)
+        .order_by(handoffs.c.task)
+    )
+    rows: list[HandoffRow] = []
+    for row in connection.execute(statement):
+        held = held_of(row, boot)
+        rows.append(
+            HandoffRow(
+                held.task, held.view, held.view.tip.fence.session, held.released, held.terminal_seq > 0,
+                row.state or "", row.task_state or "", row.status_at or 0,
+            )
+        )  # fmt: skip
+    return rows
+
+
+def _list(
+    connection: Connection, query: ListQuery, caller: Caller
+) -> tuple[list[TaskView], int, tuple[int, str] | None]:
+    matching = and_(text(LISTED), tasks.c.tenant == caller.tenant, tasks.c.principal == caller.principal)
+    if query.context_id is not None:
+        matching &= tasks.c.context_id == query.context_id
+    if query.task_state is not None:
+        matching &= tasks.c.task_state == query.task_state
+    if query.status_after_ms is not None:
+        matching &= tasks.c.status_at >= query.status_after_ms
+    page = _VIEW.where(matching)
+    if query.page_after is not None:
+        page = page.where(tuple_(tasks.c.status_at, tasks.c.task) < tuple_(*query.page_after))
+    page = page.order_by(tasks.c.status_at.desc(), tasks.c.task.desc()).limit(query.page_size + 1)
+    connection.exec_driver_sql("BEGIN")  # the page and the total are of one snapshot
+    try:
+        views = _views(connection, page)
+        total = connection.execute(select(func.count()).select_from(tasks).where(matching)).scalar_one()
+    finally:
+        connection.exec_driver_sql("COMMIT")
+    more = len(views) > query.page_size
+    views = views[: query.page_size]
+    return views, total, (views[-1].status_at, views[-1].task_id) if more else None

@@ -1,0 +1,196 @@
+"""The store of one sidecar: opens the files, wires writer, voter, reads, sessions and wake-ups together.
+
+One SQLite file holds the journals, shared by any number of processes of one host; beside it stand the sessions'
+file, the queue of writers and the lock files (``<db>-sessions``, ``-turns``, ``-locks``, ``-open``). This file
+must not contain SQL or a rule. The failure it prevents: parts of one store that were opened on different terms.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any
+
+from bridge.journal import Entry
+from bridge.lease import LEASE_MARGIN_MS, LEASE_TTL_MS
+from sidecar.errors import StoreUnavailable
+from sidecar.ports import Caller, KeyRow, ListQuery, TaskView
+from sidecar.store import inbox
+from sidecar.store.connect import path_of
+from sidecar.store.engine import prepare, recognise
+from sidecar.store.hosttime import boot_id
+from sidecar.store.reads import HandoffRow, InboxRow, Reads
+from sidecar.store.sessions import Renewal, Session, SessionFile, SessionRow
+from sidecar.store.voter import HolderBlocks, SqlVoter
+from sidecar.store.wake import OnChange, Wake
+from sidecar.store.writer import Writer
+
+
+class Store:
+    """An open store. Made by ``open``; belongs to the event loop that opened it.
+
+    Attributes:
+        path: the database.
+        voter: this store as a voter.
+        sessions: who uses the store.
+        reads: reading, never behind the writer.
+        wake: change notices between processes.
+        writer: the one writer of this process.
+    """
+
+    def __init__(self, path: Path, files: SessionFile, holder_blocks: HolderBlocks | None) -> None:
+        boot = boot_id()
+        self.path = path
+        self.reads = Reads(path, boot)
+        self.wake = Wake()
+        self.writer = Writer(path, boot, self.wake.committed)
+        self.wake.look = self.writer.look
+        self.voter = SqlVoter(self.writer, self.reads.entries, holder_blocks or files.blocks)
+        self.sessions = Sessions(files, self.wake)
+        self._closed = False
+
+    @classmethod
+    async def open(
+        cls,
+        url: str | Path,
+        *,
+        ttl_ms: int = LEASE_TTL_MS,
+        margin_ms: int = LEASE_MARGIN_MS,
+        holder_blocks: HolderBlocks | None = None,
+    ) -> Store:
+        """Open a store, creating or migrating it.
+
+        Args:
+            url: ``sqlite:///relative``, ``sqlite:////absolute`` or a path.
+            ttl_ms: how long a session's renewal lasts.
+            margin_ms: what others add to it.
+            holder_blocks: whether a session keeps others from what it owns; by default by this store's sessions.
+
+        Raises:
+            StoreError: see the subclasses. ConfigError: the url names no SQLite file.
+        """
+        path = path_of(url)
+        await asyncio.to_thread(prepare, path)
+        files = await asyncio.to_thread(SessionFile, path, ttl_ms, margin_ms)
+        return cls(path, files, holder_blocks)
+
+    async def close(self) -> None:
+        """Commit what is queued, finish reads, let go of sessions that were not released."""
+        if not self._closed:
+            self._closed = True
+            await self.writer.close()
+            self.wake.close()
+            await self.reads.close()
+            await self.sessions.close()
+
+    async def entries(self, task: str, after: int = 0, limit: int = 1000) -> list[Entry]:
+        """See ``Reads.entries``."""
+        return await self.reads.entries(task, after, limit)
+
+    async def view(self, task: str) -> TaskView | None:
+        """See ``Reads.view``."""
+        return await self.reads.view(task)
+
+    async def handoff_row(self, task: str) -> HandoffRow | None:
+        """See ``Reads.handoff_row``."""
+        return await self.reads.handoff_row(task)
+
+    async def open_handoffs(self) -> list[HandoffRow]:
+        """See ``Reads.open_handoffs``."""
+        return await self.reads.open_handoffs()
+
+    async def list_tasks(
+        self, query: ListQuery, caller: Caller
+    ) -> tuple[list[TaskView], int, tuple[int, str] | None]:
+        """See ``Reads.list_tasks``."""
+        return await self.reads.list_tasks(query, caller)
+
+    async def keys(self, key_hash: str) -> list[KeyRow]:
+        """See ``Reads.keys``."""
+        return await self.reads.keys(key_hash)
+
+    def inbox_put(self, task: str, kind: str, body: bytes) -> Coroutine[Any, Any, None]:
+        """See ``inbox.put``."""
+        return inbox.put(self.writer, task, kind, body)
+
+    async def inbox_take(self, task: str) -> list[InboxRow]:
+        """See ``Reads.inbox_take``."""
+        return await self.reads.inbox_take(task)
+
+    async def inbox_waiting(self) -> list[str]:
+        """See ``Reads.inbox_waiting``."""
+        return await self.reads.inbox_waiting()
+
+    def on_change(self, listener: OnChange) -> None:
+        """See ``Wake.on_change``."""
+        self.wake.on_change(listener)
+
+    def watch(self) -> AbstractContextManager[None]:
+        """See ``Wake.watch``."""
+        return self.wake.watch()
+
+
+class Sessions:
+    """The sessions of a store, for the event loop.
+
+    Args:
+        files: the blocking side.
+        wake: learns from every renewal who else is there.
+    """
+
+    def __init__(self, files: SessionFile, wake: Wake) -> None:
+        self._files = files
+        self._wake = wake
+
+    async def register(self, name: str, *, group: str = "", role: str = "", url: str = "") -> Session:
+        """See ``SessionFile.register``."""
+        address = self._wake.address
+        session = await asyncio.to_thread(
+            self._files.register, name, group=group, role=role, url=url, address=address
+        )
+        await self.list()
+        return session
+
+    async def renew(
+        self, session: Session, *, ready: bool = True, draining: bool = False, capacity: int = 0
+    ) -> Renewal:
+        """See ``SessionFile.renew``."""
+        renewal = await asyncio.to_thread(
+            self._files.renew, session.session, ready=ready, draining=draining, capacity=capacity
+        )
+        await self.list()
+        return renewal
+
+    async def list(self) -> list[SessionRow]:
+        """All sessions, those that are gone included."""
+        rows = await asyncio.to_thread(self._files.rows)
+        self._wake.set_peers(row.address for row in rows if row.evidence is None)
+        return rows
+
+    async def row(self, session: str) -> SessionRow | None:
+        """One session."""
+        rows = await asyncio.to_thread(self._files.rows, session)
+        return rows[0] if rows else None
+
+    async def release(self, session: Session) -> None:
+        """See ``SessionFile.release``."""
+        await asyncio.to_thread(self._files.release, session.session)
+
+    async def close(self) -> None:
+        """Let go of all sessions of this process."""
+        await asyncio.to_thread(self._files.close)
+
+
+def open_readonly(url: str | Path) -> Reads:
+    """A store's journals and rows for verification and export; writes nothing, creates nothing.
+
+    Raises:
+        StoreUnavailable: there is no such file. StoreCorrupt, SchemaNewer: it is not a store this release reads.
+    """
+    path = path_of(url)
+    if not path.exists():
+        raise StoreUnavailable(f"{path}: no such store")
+    recognise(path)
+    return Reads(path)

@@ -1,0 +1,143 @@
+"""This store as a voter: claims and appends as conditional transactions.
+
+``bridge.quorum`` decides on rows read in the same transaction; what it decides is written in that transaction, and
+the answer leaves after the commit. So a stale owner's entry can never slip between the check of its fence and the
+write. With one SQL voter what is written is committed.
+
+This file must not contain a rule. The failure it prevents: ownership and journal changing in two commits.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from typing import Any, TypeVar
+
+from bridge.journal import Entry
+from bridge.quorum import Append, Appended, Claim, Granted, Refused, decide_append, decide_claim
+from sidecar.ports import KeyRow, TaskView
+from sidecar.store.hosttime import now_ms
+from sidecar.store.rows import Rows
+from sidecar.store.writer import OPERATION_BYTES, Writer
+
+T = TypeVar("T")
+
+HolderBlocks = Callable[[str], bool]
+"""Whether a session still stands in a claim's way. Called in the writer's thread, inside the transaction."""
+
+
+class SqlVoter:
+    """A ``ports.Voter`` over this process's writer.
+
+    Args:
+        writer: commits the operations.
+        read: reads committed entries.
+        holder_blocks: whether the session that owns a handoff keeps others from it.
+    """
+
+    def __init__(
+        self,
+        writer: Writer,
+        read: Callable[[str, int, int], Awaitable[list[Entry]]],
+        holder_blocks: HolderBlocks,
+    ) -> None:
+        self._writer = writer
+        self._read = read
+        self._holder_blocks = holder_blocks
+
+    def claim(self, claim: Claim) -> Coroutine[Any, Any, Granted | Refused]:
+        """Ask for a handoff; queued before this returns, awaiting is for the answer.
+
+        Raises:
+            StoreError: nothing is known to have been written; ask again.
+        """
+        future: asyncio.Future[Granted | Refused] = asyncio.get_running_loop().create_future()
+        self._writer.submit(_Claim(future, claim, self._holder_blocks))
+        return _answer(future)
+
+    def append(
+        self,
+        append: Append,
+        view: TaskView | None = None,
+        keys: Sequence[KeyRow] = (),
+        inbox: Sequence[int] = (),
+    ) -> Coroutine[Any, Any, Appended | Refused]:
+        """Continue a journal; queued before this returns, awaiting is for the answer. See ``ports.Voter``."""
+        return _answer(self.append_soon(append, view, keys, inbox))
+
+    def append_soon(
+        self,
+        append: Append,
+        view: TaskView | None = None,
+        keys: Sequence[KeyRow] = (),
+        inbox: Sequence[int] = (),
+    ) -> asyncio.Future[Appended | Refused]:
+        """``append`` for callers that pipeline: a future costs a tenth of a task."""
+        future: asyncio.Future[Appended | Refused] = asyncio.get_running_loop().create_future()
+        self._writer.submit(_Append(future, append, view, keys, inbox))
+        return future
+
+    async def read(self, task: str, after: int = 0, limit: int = 1000) -> list[Entry]:
+        """Committed entries of a journal after a position."""
+        return await self._read(task, after, limit)
+
+
+async def _answer(future: asyncio.Future[T]) -> T:
+    return await future
+
+
+class _Claim:
+    __slots__ = ("_claim", "_holder_blocks", "future", "size")
+
+    def __init__(
+        self, future: asyncio.Future[Granted | Refused], claim: Claim, holder_blocks: HolderBlocks
+    ) -> None:
+        self.future = future
+        self.size = OPERATION_BYTES
+        self._claim = claim
+        self._holder_blocks = holder_blocks
+
+    def run(self, rows: Rows) -> Granted | Refused:
+        claim = self._claim
+        held = rows.held(claim.task)
+        holder = held.view.tip.fence.session
+        blocks = holder not in ("", claim.candidate) and not held.released and self._holder_blocks(holder)
+        decision = decide_claim(held.view, claim, holder_blocks=blocks, now_ms=now_ms())
+        if isinstance(decision, Refused):
+            return decision
+        view, granted = decision
+        rows.put(held, view)
+        return granted
+
+
+class _Append:
+    __slots__ = ("_append", "_inbox", "_keys", "_view", "future", "size")
+
+    def __init__(
+        self,
+        future: asyncio.Future[Appended | Refused],
+        append: Append,
+        view: TaskView | None,
+        keys: Sequence[KeyRow],
+        inbox: Sequence[int],
+    ) -> None:
+        self.future = future
+        self.size = OPERATION_BYTES + sum([256 + len(entry.body or b"") for entry in append.entries])
+        self._append = append
+        self._view = view
+        self._keys = keys
+        self._inbox = inbox
+
+    def run(self, rows: Rows) -> Appended | Refused:
+        append = self._append
+        held = rows.held(append.task)
+        decision = decide_append(held.view, append, lambda seq: rows.stored_hash(held, seq), voters=1)
+        if isinstance(decision, Refused):
+            return decision
+        view, plan, appended = decision
+        rows.put(held, view, plan.add, plan.cut_from)
+        if self._view is not None:
+            rows.show(held, self._view)
+        rows.key(self._keys)
+        rows.inbox_done(self._inbox)
+        return appended

@@ -1,0 +1,142 @@
+"""Wake-ups between the processes that share a store.
+
+After a commit the committing process tells the others which tasks changed, by a datagram. A datagram may be lost:
+while somebody here is interested (``watch``), a poll every 20 ms notices any commit of another process. This file
+must not know what changed in a task. The failure it prevents: a client on one sidecar that sees another's events a
+poll interval late, and idle processes that poll for nobody.
+
+Addresses are abstract Unix sockets (unix(7)): nothing to clean up, no length limit of the store's path.
+Processes in separate network namespaces do not reach each other there; the poll serves them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import socket
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+
+POLL_S = 0.02
+TELL_EVERY_S = 0.005
+DATAGRAM_BYTES_MAX = 8192
+
+OnChange = Callable[[frozenset[str] | None], None]
+"""Called in the event loop with the tasks that changed; None: any may have."""
+
+
+class Wake:
+    """Sends and receives change notices.
+
+    Attributes:
+        address: where others reach this process.
+        look: asks the writer to look for commits of other processes; set once there is a writer.
+    """
+
+    def __init__(self) -> None:
+        self.look: Callable[[], None] = lambda: None
+        self._loop = asyncio.get_running_loop()
+        self._listeners: list[OnChange] = []
+        self._watchers = 0
+        self._poll: asyncio.TimerHandle | None = None
+        self._peers: tuple[str, ...] = ()
+        self._untold: dict[str, None] = {}
+        self._told_at = 0.0
+        self._later: asyncio.TimerHandle | None = None
+        self._socket = socket.socket(
+            socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK | socket.SOCK_CLOEXEC
+        )
+        self.address = f"dhp-sidecar-{secrets.token_hex(12)}"
+        self._socket.bind(f"\0{self.address}")
+        self._loop.add_reader(self._socket.fileno(), self._receive)
+
+    def on_change(self, listener: OnChange) -> None:
+        """Add a listener."""
+        self._listeners.append(listener)
+
+    @contextmanager
+    def watch(self) -> Iterator[None]:
+        """Hold the poll that notices other processes' commits even where a datagram was lost."""
+        self._watchers += 1
+        if self._poll is None:
+            self._poll = self._loop.call_later(POLL_S, self._tick)
+        try:
+            yield
+        finally:
+            self._watchers -= 1
+
+    def set_peers(self, addresses: Iterable[str]) -> None:
+        """Who is to be told; greets the new ones, so that they know of this process at once."""
+        wanted = tuple(sorted({address for address in addresses if address and address != self.address}))
+        for address in wanted:
+            if address not in self._peers:
+                self._send(address, f"+{self.address}".encode())
+        self._peers = wanted
+
+    def committed(self, tasks: Iterable[str], foreign: bool) -> None:
+        """This process committed changes of these tasks; ``foreign``: others have committed since the last
+        time.""" if foreign:
+            self._tell_listeners(None)
+        if self._peers and tasks:
+            self._untold.update(dict.fromkeys(tasks))
+            wait = self._told_at + TELL_EVERY_S - time.monotonic()
+            if wait <= 0:
+                self._tell_peers()
+            elif self._later is None:
+                self._later = self._loop.call_later(wait, self._tell_peers)
+
+    def close(self) -> None:
+        """Stop; nobody is told any more."""
+        self._loop.remove_reader(self._socket.fileno())
+        self._socket.close()
+        self._peers = ()
+        for timer in (self._poll, self._later):
+            if timer is not None:
+                timer.cancel()
+
+    def _tell_peers(self) -> None:
+        if self._later is not None:
+            self._later.cancel()
+            self._later = None
+        message = "\n".join(self._untold).encode()
+        if len(message) > DATAGRAM_BYTES_MAX:
+            message = b""
+        self._untold.clear()
+        self._told_at = time.monotonic()
+        for address in self._peers:
+            self._send(address, message)
+
+    def _send(self, address: str, message: bytes) -> None:
+        with suppress(OSError):  # gone or busy: the poll is the net
+            self._socket.sendto(message, f"\0{address}")
+
+    def _receive(self) -> None:
+        changed: set[str] = set()
+        anything = False
+        while True:
+            try:
+                message = self._socket.recv(DATAGRAM_BYTES_MAX + 1)
+            except OSError:
+                break
+            text = message.decode("utf-8", "replace")
+            if text.startswith("+"):
+                self._peers = tuple(sorted({*self._peers, text[1:]}))
+            elif text:
+                changed.update(text.split("\n"))
+            else:
+                anything = True
+        if anything:
+            self._tell_listeners(None)
+        elif changed:
+            self._tell_listeners(frozenset(changed))
+
+    def _tick(self) -> None:
+        self._poll = None
+        if self._watchers:
+            self.look()
+            self._poll = self._loop.call_later(POLL_S, self._tick)
+
+    def _tell_listeners(self, tasks: frozenset[str] | None) -> None:
+        for listener in self._listeners:
+            listener(tasks)
