@@ -1,0 +1,55 @@
+"""Act 2: an agent that knows nothing of durability is killed halfway; its text has no gap and no repetition."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Final
+
+from examples.demo import client
+from examples.demo.client import Seen
+from examples.demo.stage import Actor
+from examples.demo.takeover import Scene, play, read_journal
+
+TITLE: Final = "Act 2 — slow_writer: no checkpoints, no extension, killed in the middle of a sentence"
+STORY: Final = "The standby begins again; what the client already has is recognised and not shown twice."
+PACE_S: Final = 0.03
+TEXT: Final = "story"
+
+
+async def run(scene: Scene, undisturbed: Actor, undisturbed_url: str) -> None:
+    """Play the act.
+
+    Args:
+        scene: the stage.
+        undisturbed: the same agent, without sidecar and not killed: what the text should be.
+        undisturbed_url: its address.
+    """
+    await scene.stage.ready(undisturbed)
+    whole = Seen()
+    await client.stream(undisturbed_url, "Tell me a story.", whole)
+    wanted, chunks = whole.texts[TEXT], whole.chunks[TEXT]
+
+    def progress(seen: Seen) -> None:
+        text = " ".join(seen.texts.get(TEXT, "").split())
+        scene.display.progress(min(len(seen.texts.get(TEXT, "")), len(wanted)), len(wanted), text)
+
+    await play(scene, "Tell me a story.", lambda seen: seen.chunks.get(TEXT, 0) >= chunks // 2, progress)
+    text = scene.seen.texts.get(TEXT, "")
+    scene.act.facts |= {
+        "characters": len(text),
+        "characters_at_kill": sum(len(word) + 1 for word in wanted.split()[: chunks // 2]),
+        "sha256": hashlib.sha256(text.encode()).hexdigest(),
+        "sha256_uninterrupted": hashlib.sha256(wanted.encode()).hexdigest(),
+    }
+    scene.act.check(
+        "the text equals an uninterrupted run's: no gap, no repetition",
+        scene.seen.completed and text == wanted,
+        f"{len(text)} characters, sha256 {scene.act.facts['sha256'][:16]}… (uninterrupted: "
+        f"{scene.act.facts['sha256_uninterrupted'][:16]}…)",
+    )
+    facts = await read_journal(scene)
+    scene.act.check(
+        "nothing that the client had was replaced",
+        scene.seen.replaced == 0 and facts.get("rewound") == 0,
+        f"{scene.seen.replaced} replacements, {facts.get('rewound', '?')} rewound entries",
+    )

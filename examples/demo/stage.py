@@ -1,0 +1,206 @@
+"""The processes of the demo: started, waited for, killed by their own pid, asked for their journals.
+
+Everything on stage is a real process with its own log files in one temporary directory, sharing one SQLite store.
+This file must not know what an act wants to see. It prevents two failures: killing anything that the demo did not
+start, and leaving something running after it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from contextlib import closing
+from pathlib import Path
+from typing import Final
+
+import httpx
+
+ROOT: Final = Path(__file__).resolve().parent.parent.parent
+READY_S: Final = 20.0
+POLL_S: Final = 0.05
+STOP_S: Final = 3.0
+
+
+class NotReady(RuntimeError):
+    """A process did not come up."""
+
+
+class Actor:
+    """One process.
+
+    Args:
+        name: for people.
+        command: what runs.
+        directory: where its output goes.
+        probe: URL that answers 200 when it is ready.
+    """
+
+    def __init__(self, name: str, command: list[str], directory: Path, probe: str) -> None:
+        self.name = name
+        self.probe = probe
+        self.alive = True
+        stem = name.replace(" ", "-")
+        self.out = directory / f"{stem}.out"
+        self.err = directory / f"{stem}.err"
+        # What the operator's shell says about sidecars must not change what the demo shows.
+        env = {key: value for key, value in os.environ.items() if not key.startswith("DHP_SIDECAR_")}
+        with self.out.open("wb") as out, self.err.open("wb") as err:
+            self._process = subprocess.Popen(  # noqa: S603 - its own examples and the sidecar
+                command, stdout=out, stderr=err, cwd=ROOT, env=env
+            )
+
+    @property
+    def pid(self) -> int:
+        """Its process id."""
+        return self._process.pid
+
+    def ended(self) -> bool:
+        """Whether it runs no more."""
+        return self._process.poll() is not None
+
+    def kill(self) -> float:
+        """SIGKILL to exactly this process. Returns the monotonic time of it."""
+        at = time.monotonic()
+        os.kill(self.pid, signal.SIGKILL)
+        self.alive = False
+        return at
+
+    def stop(self) -> None:
+        """Ask it to end; insist after a while."""
+        if self.ended():
+            return
+        self._process.terminate()
+        try:
+            self._process.wait(STOP_S)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+    def received(self) -> list[float]:
+        """Monotonic times at which an example agent was given a message."""
+        lines = self.out.read_text(encoding="utf-8", errors="replace").splitlines()
+        return [float(json.loads(line)["received"]) for line in lines if line.startswith('{"received"')]
+
+    def complaint(self) -> str:
+        """The last lines it wrote, for a report of what went wrong."""
+        written = self.err.read_text(encoding="utf-8", errors="replace").strip().splitlines()
+        return " / ".join(written[-3:])
+
+
+class Stage:
+    """All processes and the directory they share.
+
+    Args:
+        directory: empty; holds the store and the logs.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.store = f"sqlite:///{directory / 'journal.db'}"
+        self.actors: list[Actor] = []
+        self._ports: set[int] = set()
+
+    def example(self, name: str, module: str, probe: str, *arguments: str) -> tuple[Actor, str]:
+        """Start one of the examples.
+
+        Args:
+            name: for people.
+            module: below ``examples``.
+            probe: path that answers 200 when it is ready.
+            arguments: its own.
+
+        Returns:
+            The process and its base URL.
+        """
+        port = self._port()
+        url = f"http://127.0.0.1:{port}"
+        command = [sys.executable, "-m", f"examples.{module}", "--port", str(port), *arguments]
+        return self._start(name, command, url + probe), url
+
+    def agent(self, name: str, module: str, *arguments: str) -> tuple[Actor, str]:
+        """Start an example agent; ready when it shows its card."""
+        return self.example(name, module, "/.well-known/agent-card.json", *arguments)
+
+    def sidecar(self, name: str, agent_url: str, group: str) -> tuple[Actor, str]:
+        """Start a sidecar beside an agent, on the shared store. Returns the process and its URL for clients."""
+        port, control = self._port(), self._port()
+        options = {
+            "--agent": agent_url,
+            "--port": str(port),
+            "--control-port": str(control),
+            "--store": self.store,
+            "--name": name.replace(" ", "-"),
+            "--group": group,
+        }
+        flat = [word for pair in options.items() for word in pair]
+        command = [sys.executable, "-m", "sidecar.cli", "run", *flat]
+        return self._start(name, command, f"http://127.0.0.1:{control}/readyz"), f"http://127.0.0.1:{port}"
+
+    async def ready(self, *actors: Actor) -> None:
+        """Wait until all of them answer.
+
+        Raises:
+            NotReady: one ended, or took too long.
+        """
+        async with httpx.AsyncClient(timeout=2) as web:
+            await asyncio.gather(*(self._ready(web, actor) for actor in actors))
+
+    async def ask(self, command: str, *arguments: str) -> tuple[int, bytes, str]:
+        """Run a read-only command of the sidecar's command line on the shared store.
+
+        Args:
+            command: ``verify`` or ``export``.
+            arguments: the task.
+
+        Returns:
+            Exit status, standard output, standard error.
+        """
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "sidecar.cli", command, *arguments, "--store", self.store),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            cwd=ROOT,
+        )
+        out, err = await process.communicate()
+        return process.returncode or 0, out, err.decode("utf-8", "replace").strip()
+
+    def clear(self) -> None:
+        """End everything that was started, agents first."""
+        for actor in self.actors:
+            actor.stop()
+
+    def _start(self, name: str, command: list[str], probe: str) -> Actor:
+        actor = Actor(name, command, self.directory, probe)
+        self.actors.append(actor)
+        return actor
+
+    async def _ready(self, web: httpx.AsyncClient, actor: Actor) -> None:
+        deadline = time.monotonic() + READY_S
+        last = "no answer"
+        while time.monotonic() < deadline:
+            if actor.ended():
+                raise NotReady(f"{actor.name} ended at its start: {actor.complaint()}")
+            try:
+                answer = await web.get(actor.probe)
+                if answer.status_code == 200:
+                    return
+                last = f"{answer.status_code} {answer.text[:200]}"
+            except httpx.TransportError:
+                last = "no answer"
+            await asyncio.sleep(POLL_S)
+        raise NotReady(f"{actor.name} is not ready after {READY_S:.0f} s: {last} {actor.complaint()}")
+
+    def _port(self) -> int:
+        while True:
+            with closing(socket.socket()) as probe:
+                probe.bind(("127.0.0.1", 0))
+                port: int = probe.getsockname()[1]
+            if port not in self._ports:
+                self._ports.add(port)
+                return port
