@@ -89,8 +89,8 @@ def reading_engine(path: Path, threads: int) -> Engine:
 
 
 def writing_engine(path: Path, *, synchronous: str = "FULL") -> Engine:
-    """SQLAlchemy over one writing connection; every transaction is a write transaction from its first
-    statement.""" engine = create_engine(
+    """SQLAlchemy over one writing connection; every transaction may write from its first statement."""
+    engine = create_engine(
         "sqlite://",
         creator=lambda: connect(path, synchronous=synchronous),
         poolclass=QueuePool,

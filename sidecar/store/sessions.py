@@ -40,15 +40,26 @@ CREATE TABLE IF NOT EXISTS sessions (
 CREATE INDEX IF NOT EXISTS sessions_by_name ON sessions (name, boot);
 CREATE TABLE IF NOT EXISTS boots (name TEXT PRIMARY KEY, boot INTEGER NOT NULL) WITHOUT ROWID;
 """
-_COLUMNS = "session, name, s.boot, group_name, role, url, address, host_boot, renewed_ms, ready, draining, capacity, released"
+_COLUMNS = (
+    "session, name, s.boot, group_name, role, url, address, host_boot, renewed_ms, ready, draining, "
+    "capacity, released"
+)
 _ROWS = f"""
 SELECT {_COLUMNS}, s.boot < (SELECT b.boot FROM boots b WHERE b.name = s.name) AS fenced FROM sessions s
 """  # noqa: S608
 _RENEW = """
 UPDATE sessions SET renewed_ms = ?, ready = ?, draining = ?, capacity = ?
-WHERE session = ? AND released = 0 AND host_boot = ? AND boot = (SELECT b.boot FROM boots b WHERE b.name =
-sessions.name)
+WHERE session = ? AND released = 0 AND host_boot = ?
+AND boot = (SELECT b.boot FROM boots b WHERE b.name = sessions.name)
 """
+_NEXT_BOOT = """
+INSERT INTO boots (name, boot) VALUES (?, 1) ON CONFLICT (name) DO UPDATE SET boot = boot + 1 RETURNING boot
+"""
+_REGISTER = """
+INSERT INTO sessions (session, name, boot, group_name, role, url, address, host_boot, renewed_ms)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+"""
+_FORGET = "DELETE FROM sessions WHERE session != ? AND (host_boot != ? OR renewed_ms < ?) RETURNING session"
 
 
 class Renewal(StrEnum):

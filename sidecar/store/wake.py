@@ -75,8 +75,8 @@ class Wake:
         self._peers = wanted
 
     def committed(self, tasks: Iterable[str], foreign: bool) -> None:
-        """This process committed changes of these tasks; ``foreign``: others have committed since the last
-        time.""" if foreign:
+        """This process committed changes of these tasks; ``foreign``: other processes have committed, too."""
+        if foreign:
             self._tell_listeners(None)
         if self._peers and tasks:
             self._untold.update(dict.fromkeys(tasks))

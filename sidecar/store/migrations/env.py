@@ -1,5 +1,4 @@
-"""Alembic's entry point: runs the migrations on the connection, and in the transaction, that opening the store
-made."""
+"""Alembic's entry point: migrations run in the transaction that opening the store began."""
 
 from __future__ import annotations
 
