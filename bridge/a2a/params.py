@@ -143,13 +143,16 @@ def check_send(params: Json) -> None:
     """SendMessage and SendStreamingMessage (§3.1.1, §4.1.4).
 
     Raises:
-        A2AFault: InvalidParams, naming every field that is missing.
+        A2AFault: InvalidParams, naming every field that is missing; PushNotificationNotSupported.
     """
     message = section(params, "message")
     section(params, "metadata")
     configuration = section(params, "configuration")
     history_length(configuration)
     flag(configuration, "returnImmediately")
+    if configuration.get("taskPushNotificationConfig") is not None:
+        # Accepting it without ever delivering would be silent; the card says that there is no push.
+        raise A2AFault("PushNotificationNotSupported")
     for field in ("taskId", "contextId"):
         optional(message, field)
     missing = _missing_in_message(message) if message else [("message", _REQUIRED)]

@@ -125,9 +125,8 @@ class FakeTasks:
         try:
             while True:
                 async with task.changed:
-                    await task.changed.wait_for(
-                        lambda: task.failure or (task.frames and task.frames[-1].seq > after)
-                    )
+                    while not task.failure and not (task.frames and task.frames[-1].seq > after):
+                        await task.changed.wait()
                 if task.failure:
                     raise task.failure
                 batch = [frame for frame in task.frames if frame.seq > after]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import socket
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
@@ -10,6 +11,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+import httpx
 import uvicorn
 
 from sidecar.front import Front, FrontSettings
@@ -103,3 +105,21 @@ async def until(condition: Callable[[], Any], deadline_s: float = 5.0) -> None:
     async with asyncio.timeout(deadline_s):
         while not condition():
             await asyncio.sleep(0.005)
+
+
+V1 = {"A2A-Version": "1.0"}
+MESSAGE = {"messageId": "m", "role": "ROLE_USER", "parts": [{"text": "hi"}]}
+
+
+def rpc(method: str, params: Any = None, id_: Any = 1) -> Json:
+    return {"jsonrpc": "2.0", "id": id_, "method": method, "params": {} if params is None else params}
+
+
+SEND = rpc("SendMessage", {"message": MESSAGE})
+STREAM = rpc("SendStreamingMessage", {"message": MESSAGE})
+
+
+async def post(served: Served, body: Any, **headers: str) -> httpx.Response:
+    content = body if isinstance(body, bytes) else json.dumps(body).encode()
+    async with httpx.AsyncClient() as client:
+        return await client.post(served.rpc, content=content, headers=V1 | headers)

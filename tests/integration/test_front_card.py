@@ -1,0 +1,90 @@
+"""Where the front is found: the paths of A2A, the card, and what passes through."""
+
+from __future__ import annotations
+
+import json
+
+import httpx
+
+from bridge.a2a import extension
+from tests.unit.front.serving import SEND, V1, FakeAgent, agent_card, post, rpc, serving
+
+
+async def test_the_path_of_the_card_s_interface_with_and_without_a_slash_and_post_only() -> None:
+    async with serving() as served, httpx.AsyncClient() as client:
+        for path in ("/a2a/jsonrpc", "/a2a/jsonrpc/"):
+            answer = await client.post(served.url + path, json=SEND, headers=V1)
+            assert answer.json()["result"]["task"]["id"]
+        answer = await client.get(served.rpc)
+        assert (answer.status_code, answer.headers["allow"]) == (405, "POST")
+
+
+async def test_a_public_url_with_a_path_is_understood_with_and_without_it() -> None:
+    """Cases 94, 97: proxies may keep the prefix or take it away."""
+    async with serving(public_url="https://gateway/agents/tick/") as served, httpx.AsyncClient() as client:
+        for prefix in ("", "/agents/tick"):
+            answer = await client.post(f"{served.url}{prefix}/a2a/jsonrpc", json=SEND, headers=V1)
+            assert answer.json()["result"]["task"]["id"]
+            for below in ("", "/a2a", "/a2a/jsonrpc"):
+                card = (await client.get(f"{served.url}{prefix}{below}/.well-known/agent-card.json")).json()
+                (interface,) = card["supportedInterfaces"]
+                assert interface["url"] == "https://gateway/agents/tick/a2a/jsonrpc"
+
+
+async def test_the_card_is_rewritten_and_revalidated() -> None:
+    async with serving() as served, httpx.AsyncClient() as client:
+        url = served.url + "/.well-known/agent-card.json"
+        answer = await client.get(url)
+        card = answer.json()
+        assert card["supportedInterfaces"][0]["url"] == served.rpc
+        assert card["capabilities"]["pushNotifications"] is False
+        assert [each["uri"] for each in card["capabilities"]["extensions"]] == [extension.URI]
+        assert answer.headers["cache-control"] == "public, max-age=60"
+        etag = answer.headers["etag"]
+        for asked in (etag, f"W/{etag}", f'"other", {etag}', "*"):
+            again = await client.get(url, headers={"If-None-Match": asked})
+            assert (again.status_code, again.content, again.headers["etag"]) == (304, b"", etag)
+        head = await client.head(url)
+        assert (head.status_code, head.content, head.headers["etag"]) == (200, b"", etag)
+        assert int(head.headers["content-length"]) == len(answer.content)
+        served.agent.card = {**agent_card(), "name": "renamed"}
+        changed = await client.get(url, headers={"If-None-Match": etag})
+        assert (changed.status_code, changed.json()["name"]) == (200, "renamed")
+        assert (await client.post(url)).status_code == 405
+
+
+async def test_the_last_known_card_serves_while_the_agent_is_away() -> None:
+    agent = FakeAgent(card=None)
+    async with serving(agent=agent) as served, httpx.AsyncClient() as client:
+        answer = await client.post(served.rpc, json=SEND, headers=V1)
+        assert (answer.status_code, answer.headers["content-type"]) == (503, "application/problem+json")
+        assert "never seen" in answer.json()["detail"]
+        assert served.front.problem == answer.json()["detail"]
+        agent.card = agent_card()
+        assert served.front.problem is None
+        agent.card = None
+        assert (await post(served, SEND)).json()["result"]["task"]["id"]
+        assert (await client.get(served.url + "/.well-known/agent-card.json")).status_code == 200
+
+
+async def test_everything_else_passes_through() -> None:
+    async with serving() as served, httpx.AsyncClient() as client:
+        answer = await client.put(served.url + "/docs/x?y=1", content=b"body")
+        assert answer.json() == {"passed": True}
+        assert served.agent.seen == [("PUT", "/docs/x", b"body")]
+
+
+async def test_the_extended_card_is_the_agent_s_rewritten() -> None:
+    agent = FakeAgent()
+    card = agent_card() | {"name": "more"}
+    agent.answer = (200, json.dumps({"jsonrpc": "2.0", "id": 9, "result": card}).encode())
+    async with serving(agent=agent) as served:
+        answer = (await post(served, rpc("GetExtendedAgentCard", id_=9))).json()
+        assert answer["id"] == 9
+        assert answer["result"]["name"] == "more"
+        assert answer["result"]["supportedInterfaces"][0]["url"] == served.rpc
+        refusal = {"jsonrpc": "2.0", "id": 9, "error": {"code": -32007, "message": "not configured"}}
+        agent.answer = (200, json.dumps(refusal).encode())
+        assert (await post(served, rpc("GetExtendedAgentCard", id_=9))).json() == refusal
+        agent.answer = (502, b"Bad Gateway")
+        assert (await post(served, rpc("GetExtendedAgentCard", id_=9))).json()["error"]["code"] == -32603
