@@ -237,14 +237,10 @@ def after_end(
         fruitless: reattachments in a row that brought nothing new.
         fruitless_max: after that many a run that is "working" and silent goes to an operator.
     """
-    match asked:
-        case Asked.DONE:
-            return Apply()
-        case Asked.WORKING if fruitless >= fruitless_max:
-            return Review("silent_end")
-        case Asked.WORKING:
-            return Reattach(bound)
-        case Asked.NOT_FOUND:
-            return Orphan("run_forgotten")
-        case Asked.NO_ANSWER:
-            return Orphan("agent_gone")
+    if asked is Asked.DONE:
+        return Apply()
+    if asked is Asked.NOT_FOUND:
+        return Orphan("run_forgotten")
+    if asked is Asked.NO_ANSWER:
+        return Orphan("agent_gone")
+    return Review("silent_end") if fruitless >= fruitless_max else Reattach(bound)
