@@ -26,7 +26,7 @@ lint: $(READY) ## format, lint, types and import contracts; changes nothing
 	@$(BIN)/ruff format --quiet --check $(SOURCES) || { echo "format: run 'make format'"; exit 1; }
 	@$(BIN)/ruff check --quiet $(SOURCES)
 	@$(BIN)/mypy --no-error-summary
-	@$(BIN)/lint-imports --no-timing > $(VENV)/lint-imports.log || { cat $(VENV)/lint-imports.log; exit 1; }
+	@$(BIN)/lint-imports --no-logo > $(VENV)/lint-imports.log || { cat $(VENV)/lint-imports.log; exit 1; }
 	@echo "lint: format, style, types and import contracts hold"
 
 format: $(READY) ## write the sources as the formatter wants them

@@ -135,7 +135,7 @@ def _artifacts(group: Iterable[Entry]) -> str:
 
 def _dispatched(body: Body) -> str:
     key = body["key"]
-    text = _parts(dialect.message_of(body.get("request") or {"message": {}}).get("parts"))
+    text = _parts((body["intent"]["inputs"].get("message") or {}).get("parts"))
     return f"handoff {body['handoff'][:12]}…  message {visible(key['messageId'], 40)}  {text}".rstrip()
 
 
