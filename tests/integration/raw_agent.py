@@ -163,7 +163,15 @@ class RawAgent:
             await exchange.answer(json.dumps(self.card).encode())
             return True
         self.requests.append(exchange)
-        await self.script(exchange)
+        answering = asyncio.ensure_future(self.script(exchange))
+        gone = asyncio.ensure_future(reader.read(1))  # clients do not pipeline: this ends when they hang up
+        try:
+            await asyncio.wait({answering, gone}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            gone.cancel()
+            answering.cancel()
+        with suppress(asyncio.CancelledError):
+            await answering
         return exchange.whole and not writer.is_closing()
 
     async def _body(self, reader: asyncio.StreamReader, headers: dict[str, str]) -> bytes:
