@@ -27,6 +27,12 @@ def rows_of(seen: Seen) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(seen.texts.get(ROWS, ""))))
 
 
+def _last_row(seen: Seen) -> str:
+    line = seen.texts.get(ROWS, "").rstrip().rsplit("\n", 1)[-1]
+    url, size, _, title, words = next(csv.reader([line]), HEADER) if line else HEADER
+    return f"{url}  {size} bytes  {words} words  {title}"
+
+
 async def run(scene: Scene, pages: Actor, pages_url: str, urls: Sequence[str] | None) -> None:
     """Play the act.
 
@@ -43,8 +49,7 @@ async def run(scene: Scene, pages: Actor, pages_url: str, urls: Sequence[str] | 
 
         def progress(seen: Seen) -> None:
             rows = seen.chunks.get(ROWS, 0)
-            last = seen.texts.get(ROWS, "").rstrip().rsplit("\n", 1)[-1]
-            scene.display.progress(min(rows, len(wanted)), len(wanted), last)
+            scene.display.progress(min(rows, len(wanted)), len(wanted), "pages", _last_row(seen))
 
         await play(scene, "\n".join(wanted), lambda seen: seen.chunks.get(ROWS, 0) >= kill_at, progress)
         counts: dict[str, int] = (await web.get(f"{pages_url}/counts")).json()
@@ -78,7 +83,7 @@ def _check_result(scene: Scene, wanted: Sequence[str]) -> None:
 def _check_fetches(scene: Scene, wanted: Sequence[str], counts: dict[str, int], covered: int) -> None:
     names = [url.rsplit("/", 1)[1].removesuffix(".html") for url in wanted]
     again = [name for name in names[:covered] if counts.get(name, 0) != 1]
-    flight = {name: counts.get(name, 0) for name in names[covered:] if counts.get(name, 0) != 1}
+    flight = {name: counts[name] for name in names[covered:] if counts.get(name, 0) > 1}
     scene.act.facts["fetches"] = {
         "total": sum(counts.values()),
         "covered_by_checkpoint_at_takeover": covered,

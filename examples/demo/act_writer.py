@@ -31,7 +31,8 @@ async def run(scene: Scene, undisturbed: Actor, undisturbed_url: str) -> None:
 
     def progress(seen: Seen) -> None:
         text = " ".join(seen.texts.get(TEXT, "").split())
-        scene.display.progress(min(len(seen.texts.get(TEXT, "")), len(wanted)), len(wanted), text)
+        done = min(len(seen.texts.get(TEXT, "")), len(wanted))
+        scene.display.progress(done, len(wanted), "characters", text)
 
     await play(scene, "Tell me a story.", lambda seen: seen.chunks.get(TEXT, 0) >= chunks // 2, progress)
     text = scene.seen.texts.get(TEXT, "")
@@ -50,6 +51,6 @@ async def run(scene: Scene, undisturbed: Actor, undisturbed_url: str) -> None:
     facts = await read_journal(scene)
     scene.act.check(
         "nothing that the client had was replaced",
-        scene.seen.replaced == 0 and facts.get("rewound") == 0,
+        scene.seen.completed and scene.seen.replaced == 0 and facts.get("rewound") == 0,
         f"{scene.seen.replaced} replacements, {facts.get('rewound', '?')} rewound entries",
     )

@@ -34,7 +34,7 @@ class Display(Protocol):
     def cast(self, rows: dict[str, str]) -> None:
         """Who is on stage and how each is: name to state."""
 
-    def progress(self, done: int, total: int, text: str) -> None:
+    def progress(self, done: int, total: int, unit: str, text: str) -> None:
         """How far the client is, and the end of what it has read."""
 
     def note(self, note: Note) -> None:
@@ -64,13 +64,13 @@ class Plain:
     def cast(self, rows: dict[str, str]) -> None:
         """Nothing: each change is also a note."""
 
-    def progress(self, done: int, total: int, text: str) -> None:
+    def progress(self, done: int, total: int, unit: str, text: str) -> None:
         """Print a few steps and the last."""
         del text
         step = done * PLAIN_STEPS // total > self._told * PLAIN_STEPS // total
         if step or (done == total and self._told != done):
             self._told = done
-            print(f"           client has {done} of {total}", flush=True)
+            print(f"           client has {done} of {total} {unit}", flush=True)
 
     def note(self, note: Note) -> None:
         """Print what happened and when."""
@@ -91,7 +91,7 @@ class Lively:
         self._title = ""
         self._story = ""
         self._cast: dict[str, str] = {}
-        self._done, self._total, self._text = 0, 1, ""
+        self._done, self._total, self._unit, self._text = 0, 1, "", ""
         self._notes: list[Note] = []
 
     def __enter__(self) -> Self:
@@ -107,7 +107,7 @@ class Lively:
         """Clear the picture."""
         self._title, self._story = title, story
         self._cast, self._notes = {}, []
-        self._done, self._total, self._text = 0, 1, ""
+        self._done, self._total, self._unit, self._text = 0, 1, "", ""
         self._draw()
 
     def cast(self, rows: dict[str, str]) -> None:
@@ -115,9 +115,9 @@ class Lively:
         self._cast = dict(rows)
         self._draw()
 
-    def progress(self, done: int, total: int, text: str) -> None:
+    def progress(self, done: int, total: int, unit: str, text: str) -> None:
         """Move the bar."""
-        self._done, self._total, self._text = done, total, text
+        self._done, self._total, self._unit, self._text = done, total, unit, text
         self._draw()
 
     def note(self, note: Note) -> None:
@@ -142,9 +142,11 @@ class Lively:
             dead = state.startswith("killed")
             people.add_row(Text("✘" if dead else "●", "bold red" if dead else "green"), name, Text(state, "dim"))
         bar = Table.grid(padding=(0, 2))
-        bar.add_row("client", ProgressBar(self._total, self._done, width=48), f"{self._done} of {self._total}")
+        reached = f"{self._done} of {self._total} {self._unit}"
+        bar.add_row("client", ProgressBar(self._total, self._done, width=48), reached)
         parts: list[RenderableType] = [Text(self._story, "dim"), "", people, "", bar]
         parts.append(Text("…" + self._text[-TEXT_SHOWN:] if self._text else "", "italic"))
+        parts.append("")
         parts += [Text.from_markup(_noted(note)) for note in self._notes[-NOTES_SHOWN:]]
         self._live.update(Panel(Group(*parts), title=self._title, border_style="cyan"))
 
