@@ -29,9 +29,10 @@ lint: $(READY) ## format, lint, types and import contracts; changes nothing
 	@$(BIN)/lint-imports --no-logo > $(VENV)/lint-imports.log || { cat $(VENV)/lint-imports.log; exit 1; }
 	@echo "lint: format, style, types and import contracts hold"
 
-format: $(READY) ## write the sources as the formatter wants them
+format: $(READY) ## write the sources as the formatter wants them, and the README's table of options
 	@$(BIN)/ruff format $(SOURCES)
 	@$(BIN)/ruff check --fix $(SOURCES)
+	@$(BIN)/python -m tests.architecture.readme
 
 lock: $(READY) ## resolve the dependencies again and write requirements.lock
 	@$(PIP) install 'uv>=0.9'

@@ -69,7 +69,7 @@ class LogOptions:
         "info", "the least important lines that are written", flag="--log-level"
     )
     colour: Literal["auto", "never"] = option(
-        "auto", "auto colours text on a terminal; NO_COLOR=1 means never", shown="auto"
+        "auto", "auto colours text on a terminal; NO_COLOR=1 means never"
     )
 
 
