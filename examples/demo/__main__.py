@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import signal
 import sys
 import tempfile
 import time
@@ -56,6 +57,10 @@ async def _guarded(scene: Scene, act: Coroutine[Any, Any, None]) -> None:
     scene.display.verdict(scene.act)
 
 
+def _interrupt(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the demo; 0 if it is green."""
     parser = argparse.ArgumentParser(
@@ -65,12 +70,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--urls", type=Path, metavar="FILE", help="pages to count, one URL a line")
     parser.add_argument("--act", type=int, choices=(1, 2), help="only this act")
     args = parser.parse_args(argv)
+    signal.signal(signal.SIGTERM, _interrupt)
     evidence = Evidence()
     with tempfile.TemporaryDirectory(prefix="bridge-demo-") as directory:
         stage = Stage(Path(directory))
         try:
             with choose() as display:
                 asyncio.run(perform(args, stage, display, evidence))
+        except KeyboardInterrupt:
+            print("interrupted: everything that was started is stopped")
+            return 130
         finally:
             stage.clear()
     if args.json:

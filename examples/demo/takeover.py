@@ -18,7 +18,7 @@ from examples.demo.display import Display
 from examples.demo.evidence import Act, Evidence, journal_facts
 from examples.demo.stage import Actor, Stage
 
-STREAM_S: Final = 30.0
+STREAM_S: Final = 20.0
 """A takeover that has not finished the task after this long has failed."""
 
 
