@@ -11,6 +11,7 @@ alone; otherwise the signatures go, and the caller says so in its log.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeGuard
 from urllib.parse import urlsplit
@@ -24,6 +25,9 @@ WELL_KNOWN = "/.well-known/agent-card.json"
 #: What this release's front speaks: (binding, major.minor). HTTP+JSON, gRPC and 0.3 join here when they are
 #: served.
 SPOKEN: frozenset[tuple[str, str]] = frozenset({("JSONRPC", "1.0")})
+
+#: Operations of HTTP+JSON below its interface's path (§11.3): 1.0, with a tenant, and 0.3.
+_REST = (r"(?:/[^/]+)?/message:(?:send|stream)", r"(?:/v1)?/(?:tasks(?:[/:].*)?|extendedAgentCard)", r"/v1/card")
 
 #: Members of a 0.3 card that say where the agent is; the same facts as ``supportedInterfaces`` of 1.0.
 _LEGACY = ("url", "preferredTransport", "additionalInterfaces", "protocolVersion")
@@ -41,11 +45,6 @@ class Interface(NamedTuple):
     url: str
     binding: str
     version: str
-
-    @property
-    def path(self) -> str:
-        """Where on its host it is."""
-        return urlsplit(self.url).path or "/"
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +125,27 @@ def card_paths(rpc_paths: tuple[str, ...]) -> frozenset[str]:
         parts = path.split("/")
         prefixes.update("/".join(parts[:end]) for end in range(1, len(parts) + 1))
     return frozenset(prefix + WELL_KNOWN for prefix in prefixes)
+
+
+def bypass(dropped: tuple[Interface, ...]) -> re.Pattern[str]:
+    """Paths at which the agent would answer A2A that this sidecar does not serve.
+
+    Clients that know them from before are refused: passed through, they would get tasks that die with the agent.
+
+    Args:
+        dropped: see ``Rewritten``.
+
+    Returns:
+        A pattern for whole paths; it matches nothing where nothing was dropped.
+    """
+    places = [r"(?!)"]
+    for each in dropped:
+        path = re.escape(urlsplit(each.url).path.rstrip("/"))
+        if each.binding == "HTTP+JSON":
+            places += [path + operation for operation in _REST]
+        elif each.binding == "JSONRPC":
+            places.append(path + "/?")
+    return re.compile("|".join(places))
 
 
 def _readdressed(card: Json, base: str, kept: set[str]) -> Json:

@@ -183,7 +183,7 @@ def _missing_in_message(message: Json) -> list[tuple[str, str]]:
 
 
 def _name(value: Any) -> str:
-    """What a JSON value is called."""
+    """What a JSON value is called; null is as good as absent and never asked for."""
     match value:
         case bool():
             return "a boolean"
@@ -193,7 +193,5 @@ def _name(value: Any) -> str:
             return "a string"
         case list():
             return "a list"
-        case dict():
-            return "an object"
         case _:
-            return "null"
+            return "an object"

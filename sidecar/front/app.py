@@ -1,8 +1,8 @@
 """The ASGI application that clients reach instead of the agent.
 
-Three kinds of path: the agent's JSON-RPC endpoint, its card, and everything else, which passes through
-untouched. Which is which is read from the agent's card. This file must not know what an operation does. The
-failure it prevents: an address that works at the agent and not at the sidecar in front of it.
+Three kinds of path: the agent's JSON-RPC endpoint, its card, and what is not A2A, which passes through untouched.
+Which is which is read from the agent's card. This file must not know what an operation does. The failures it
+prevents: an address that works at the agent and not at the sidecar, and one that leads past the journal.
 """
 
 from __future__ import annotations
@@ -82,6 +82,9 @@ class Front:
                 await self._desk.serve(scope, send)
             else:
                 await problem(send, 405, "Method not allowed", "a card is read", [(b"allow", b"GET, HEAD")])
+        elif routes.bypass.fullmatch(path):
+            told = "this binding of A2A is not served through the sidecar; see /.well-known/agent-card.json"
+            await problem(send, 501, "Not implemented", told)
         else:
             await self._agent.forward(scope, receive, send)
 

@@ -12,6 +12,7 @@ import time
 from email.utils import formatdate
 from hashlib import sha256
 from typing import Protocol
+from urllib.parse import urlsplit
 
 from bridge import jsontext
 from bridge.a2a import card as rules
@@ -50,6 +51,7 @@ class Routes:
         bases = {"", prefix}
         rpc = {base + path for path in rewritten.rpc_paths for base in bases}
         self.rpc = frozenset(rpc | {path + "/" for path in rpc})
+        self.bypass = rules.bypass(rewritten.dropped)
         self.card = frozenset(base + path for path in rules.card_paths(rewritten.rpc_paths) for base in bases)
 
 
@@ -117,16 +119,12 @@ class CardDesk:
             log.info("not served through the sidecar and left out of the card: %s %s", each.binding, each.version)
         if not rewritten.rpc_paths:
             log.error("the agent's card has no JSON-RPC 1.0 interface: nothing can be made durable")
-        self._routes = Routes(rewritten, _path_of(self._public_url))
+        self._routes = Routes(rewritten, urlsplit(self._public_url).path)
         body = jsontext.write(rewritten.card)
         if body != self._body:
             self._body = body
             self._etag = b'"%b"' % sha256(body).hexdigest()[:32].encode()
             self._modified = formatdate(time.time(), usegmt=True).encode()
-
-
-def _path_of(url: str) -> str:
-    return rules.Interface(url, "", "").path.rstrip("/")
 
 
 def _matches(asked: str, etag: str) -> bool:

@@ -74,6 +74,18 @@ async def test_everything_else_passes_through() -> None:
         assert served.agent.seen == [("PUT", "/docs/x", b"body")]
 
 
+async def test_a_binding_that_is_not_served_is_refused_rather_than_passed_through() -> None:
+    """Case 95."""
+    rest = {"url": "http://agent/a2a/rest", "protocolBinding": "HTTP+JSON", "protocolVersion": "1.0"}
+    card = agent_card()
+    agent = FakeAgent(card=card | {"supportedInterfaces": [*card["supportedInterfaces"], rest]})
+    async with serving(agent=agent) as served, httpx.AsyncClient() as client:
+        answer = await client.post(served.url + "/a2a/rest/message:send", json={})
+        assert (answer.status_code, answer.headers["content-type"]) == (501, "application/problem+json")
+        assert not agent.seen
+        assert (await client.get(served.url + "/a2a/rest/docs")).status_code == 200
+
+
 async def test_the_extended_card_is_the_agent_s_rewritten() -> None:
     agent = FakeAgent()
     card = agent_card() | {"name": "more"}
