@@ -37,21 +37,21 @@ _QUIET = ("uvicorn.access", "httpx", "httpcore", "aiohttp.access", "alembic", "s
 
 
 def configure(
-    options: LogOptions, stream: TextIO | None = None, *, session: str = "", sidecar: str = ""
+    options: LogOptions, stream: TextIO | None = None, *, name: str = "", session: str = ""
 ) -> logging.Handler:
     """Send every line of the process to one stream in one form; earlier handlers of the root are replaced.
 
     Args:
         options: form, least important level, colour.
         stream: standard error by default.
-        session: boot nonce, in every line that does not say another.
-        sidecar: the sidecar's name, in every line.
+        name: the sidecar's name, in every line as ``sidecar``.
+        session: its boot nonce, in every line that does not say another.
 
     Returns:
         The handler, for tests and for a flush at the end.
     """
     out = sys.stderr if stream is None else stream
-    always = {key: value for key, value in (("session", session), ("sidecar", sidecar)) if value}
+    always = {key: value for key, value in (("session", session), ("sidecar", name)) if value}
     formatter: logging.Formatter
     if options.format == "json" or (options.format == "auto" and not out.isatty()):
         formatter = JsonLines(always)
@@ -62,12 +62,12 @@ def configure(
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(options.level.upper())
-    for name in _QUIET:
-        logging.getLogger(name).setLevel(logging.WARNING)
+    for each in _QUIET:
+        logging.getLogger(each).setLevel(logging.WARNING)
     # Uvicorn's own handlers would write a second form.
-    for name in ("uvicorn", "uvicorn.error", "uvicorn.access"):
-        logging.getLogger(name).handlers.clear()
-        logging.getLogger(name).propagate = True
+    for each in ("uvicorn", "uvicorn.error", "uvicorn.access"):
+        logging.getLogger(each).handlers.clear()
+        logging.getLogger(each).propagate = True
     logging.raiseExceptions = False
     return handler
 

@@ -25,7 +25,8 @@ class Metric(NamedTuple):
     """One name.
 
     Attributes:
-        name: as ``Observer.count`` and ``Observer.observe`` get it.
+        name: as ``Observer.count`` and ``Observer.observe`` get it; ``front.requests`` is shown as
+            ``dhp_sidecar_front_requests_total``.
         text: what it counts or times.
         labels: names of its labels; each must have few values (never a task id).
     """
@@ -36,48 +37,33 @@ class Metric(NamedTuple):
 
 
 COUNTERS: tuple[Metric, ...] = (
-    Metric(
-        "requests",
-        "requests of clients, by A2A method and outcome (ok, or the error's name)",
-        ("method", "outcome"),
-    ),
-    Metric("passed_through", "requests that are not A2A and went to the agent as they came"),
-    Metric("streams_opened", "event streams opened towards clients"),
-    Metric("keep_alives", "comments and blanks sent into silent responses"),
-    Metric("events_shown", "events written to clients"),
-    Metric("tasks_accepted", "messages that became a handoff"),
-    Metric("sends_attached", "repeated messages that joined their unanswered first"),
-    Metric("tasks_ended", "handoffs that reached a terminal, by kind", ("kind",)),
-    Metric("entries", "journal entries committed"),
-    Metric("commits", "transactions committed by the store's writer"),
-    Metric("claims", "claims made, by reason and answer", ("reason", "answer")),
-    Metric("takeovers", "handoffs continued from another owner, by reason", ("reason",)),
-    Metric("reattached", "living runs found again instead of run again"),
-    Metric("runs", "requests that started or resumed a run at the agent", ("start",)),
-    Metric("run_ends", "how requests to the agent ended (ports.EndKind)", ("end",)),
-    Metric("rewinds", "shown output that a re-run replaced"),
-    Metric("events_matched", "events of a re-run that repeated what was shown"),
-    Metric("events_dropped", "agent events that were not journalled, by reason", ("reason",)),
+    Metric("front.requests", "requests of clients, by A2A method (none: not even JSON-RPC)", ("method",)),
+    Metric("front.answers", "answers to single requests, by how they ended", ("outcome",)),
+    Metric("front.streams", "event streams towards clients, by how they ended", ("outcome",)),
+    Metric("front.errors", "faults that clients were told, by kind", ("kind",)),
     Metric("events_after_terminal", "agent events that came after the end of their task"),
+    Metric("events_dropped", "agent events that were not journalled, by reason", ("reason",)),
+    Metric("orphaned", "handoffs released by their owner, by reason", ("reason",)),
+    Metric("takeovers", "handoffs claimed from another owner or an earlier session, by reason", ("reason",)),
+    Metric("resumed", "runs begun again, from a checkpoint or from the start", ("cut",)),
     Metric("reviews", "handoffs that wait for an operator, by reason", ("reason",)),
-    Metric("probes", "probes of the agent, by what they showed", ("answer",)),
-    Metric("renewals", "renewals of the session lease, by answer", ("answer",)),
-    Metric("fenced", "handoffs lost to another session's claim"),
-    Metric("writes_refused", "entries that a voter refused"),
+    Metric("dead_letters", "handoffs that failed because their attempts were used up"),
+    Metric("owner_failures", "faults of this program while it drove a task"),
+    Metric("recovery_failures", "faults of this program while it recovered a task"),
+    Metric("sweep_failures", "sweeps of the supervisor that failed"),
+    Metric("renewal_failures", "renewals of the session lease that failed"),
+    Metric("writes_refused", "entries that the voter refused: another session owns the handoff"),
     Metric("store_outages", "times the store could not be written"),
-    Metric("store_failures", "store calls that failed, by error code", ("code",)),
 )
 TIMES: tuple[Metric, ...] = (
-    Metric("request", "a client's request until its response began", ("method",)),
-    Metric("accept", "a client's message until it was journalled"),
-    Metric("commit", "one transaction of the store's writer, disk write included"),
     Metric("append", "an append until it was durable, queueing included"),
-    Metric("first_event", "an accepted message until its first event was durable"),
-    Metric("orphan_to_claim", "an orphan's release until its next owner's claim was committed"),
-    Metric("orphan_to_run", "an orphan's release until the next agent had the resumed message"),
-    Metric("agent_connect", "a connection to the agent"),
-    Metric("probe", "an answered probe of the agent"),
+    Metric("takeover", "an orphan seen until its next run was asked for"),
 )
+
+
+def shown(name: str) -> str:
+    """A name as Prometheus allows it."""
+    return name.replace(".", "_")
 
 
 class Metrics:
@@ -92,11 +78,13 @@ class Metrics:
         self._strict = strict
         self._told: set[str] = set()
         self._counters = {
-            name: Counter(f"{PREFIX}{name}_total", text, labels, registry=self.registry)
+            name: Counter(f"{PREFIX}{shown(name)}_total", text, labels, registry=self.registry)
             for name, text, labels in COUNTERS
         }
         self._times = {
-            name: Histogram(f"{PREFIX}{name}_seconds", text, labels, buckets=_BUCKETS_S, registry=self.registry)
+            name: Histogram(
+                f"{PREFIX}{shown(name)}_seconds", text, labels, buckets=_BUCKETS_S, registry=self.registry
+            )
             for name, text, labels in TIMES
         }
         built = Gauge(f"{PREFIX}build_info", "1, labelled with the release", ("version",), registry=self.registry)

@@ -16,26 +16,26 @@ ROOT = Path(__file__).resolve().parents[3]
 
 def test_counts_and_times_are_shown() -> None:
     metrics = Metrics(strict=True)
-    metrics.count("tasks_ended", kind="completed")
-    metrics.count("entries", 41)
-    metrics.observe("commit", 0.002)
+    metrics.count("takeovers", reason="orphaned")
+    metrics.count("store_outages", 41)
+    metrics.observe("append", 0.002)
     metrics.watch("handoffs_owned", "handoffs that this session owns", lambda: 7)
-    assert metrics.value("dhp_sidecar_tasks_ended_total", kind="completed") == 1
-    assert metrics.value("dhp_sidecar_entries_total") == 41
-    assert metrics.value("dhp_sidecar_commit_seconds_count") == 1
+    assert metrics.value("dhp_sidecar_takeovers_total", reason="orphaned") == 1
+    assert metrics.value("dhp_sidecar_store_outages_total") == 41
+    assert metrics.value("dhp_sidecar_append_seconds_count") == 1
     assert metrics.value("dhp_sidecar_handoffs_owned") == 7
     families = {family.name for family in text_string_to_metric_families(metrics.page().decode())}
-    assert {"dhp_sidecar_tasks_ended", "dhp_sidecar_commit_seconds", "dhp_sidecar_build_info"} <= families
+    assert {"dhp_sidecar_takeovers", "dhp_sidecar_append_seconds", "dhp_sidecar_build_info"} <= families
 
 
 def test_each_observer_has_a_registry_of_its_own() -> None:
     first, second = Metrics(), Metrics()
-    first.count("entries")
-    assert second.value("dhp_sidecar_entries_total") == 0
+    first.count("store_outages")
+    assert second.value("dhp_sidecar_store_outages_total") == 0
 
 
 @pytest.mark.parametrize(
-    ("name", "labels"), [("entriez", {}), ("tasks_ended", {}), ("entries", {"kind": "x"}), ("commit", {})]
+    ("name", "labels"), [("entriez", {}), ("takeovers", {}), ("store_outages", {"kind": "x"}), ("append", {})]
 )
 def test_an_unknown_name_or_label_is_an_error_when_strict(name: str, labels: dict[str, str]) -> None:
     with pytest.raises(LookupError, match=name):
@@ -56,17 +56,18 @@ def test_names_follow_the_conventions() -> None:
     names = [metric.name for metric in COUNTERS + TIMES]
     assert len(set(names)) == len(names)
     for metric in COUNTERS + TIMES:
-        assert re.fullmatch(r"[a-z]+(_[a-z]+)*", metric.name), metric.name
+        assert re.fullmatch(r"[a-z]+([._][a-z]+)*", metric.name), metric.name
         assert not metric.name.endswith(("_total", "_seconds", "_count")), metric.name
         assert not metric.name.startswith(PREFIX)
         assert len(metric.text) > 10
         assert not set(metric.labels) & {"task", "session", "context"}, "labels must have few values"
 
 
-def test_every_name_that_the_product_uses_is_declared() -> None:
+def test_names_are_declared_where_used_and_used_where_declared() -> None:
     declared = {"count": {metric.name for metric in COUNTERS}, "observe": {metric.name for metric in TIMES}}
     labels = {metric.name: set(metric.labels) for metric in COUNTERS + TIMES}
     unknown = []
+    used = set()
     for path in sorted((ROOT / "sidecar").rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text())):
             if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.args):
@@ -80,7 +81,9 @@ def test_every_name_that_the_product_uses_is_declared() -> None:
                 continue
             if "observer" not in ast.unparse(node.func.value).lower():
                 continue
+            used.add(first.value)
             given = {word.arg for word in node.keywords if word.arg not in ("value", "seconds")}
             if first.value not in declared[node.func.attr] or given != labels[first.value]:
                 unknown.append(f"{path.relative_to(ROOT)}:{node.lineno}: {first.value} {sorted(map(str, given))}")
     assert not unknown, "declare these in sidecar/ops/metrics.py:\n" + "\n".join(unknown)
+    assert {metric.name for metric in COUNTERS} <= used, "a dashboard must not show what nobody counts"
