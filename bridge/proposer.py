@@ -92,6 +92,7 @@ class Proposer:
         self._no: dict[str, Refused] = {}
         self._reading = genesis(task)
         self._sources: list[str] = []
+        self._adopted = 0
         self._own_from = 0
         self._sent: dict[str, int] = {}
         self._acked: dict[str, int] = {}
@@ -169,7 +170,7 @@ class Proposer:
             if not self._sources:
                 return self._lose("prefix_gone")
             return [ReadPrefix(self._sources[0], event.tip)]
-        self.log = list(event.entries)
+        self.log, self._adopted = list(event.entries), len(event.entries)
         self.stage = Stage.ADOPTED
         return [OpenJournal(event.entries)]
 
@@ -185,7 +186,7 @@ class Proposer:
             if [draft.kind for draft in event.drafts[: len(head)]] != head:
                 raise InvariantViolation(f"{self.task}: fence {self.fence.n} does not open with {head}")
             self._sent = {voter: self._meets_at(self._yes.get(voter)) for voter in self._voters}
-            self._own_from = len(self.log) + len(head)
+            self._own_from = self._adopted + len(head)
             self._no = {}
             self.stage = Stage.OPENING
         self.log += chain(tip_of(self.task, self.log), self.fence, event.at, event.drafts)
@@ -194,7 +195,7 @@ class Proposer:
     def _meets_at(self, granted: Granted | None) -> int:
         # Where a voter's journal surely equals this one. A wrong guess costs one refusal.
         if granted is None:
-            return len(self.log)
+            return self._adopted
         if granted.tip.seq <= len(self.log) and self._tip_at(granted.tip.seq).hash == granted.tip.hash:
             return granted.tip.seq
         return granted.committed
@@ -249,10 +250,11 @@ class Proposer:
             case Stage.READING:
                 return [ReadPrefix(self._sources[0], self._reading)]
             case Stage.OPENING | Stage.OWNING:
+                # To those that have everything too: the word of the last commit may be what was lost.
                 return [
                     self._send(voter, self._acked.get(voter, self._meets_at(self._yes.get(voter))))
                     for voter in self._voters
-                    if self._acked.get(voter, -1) < len(self.log)
+                    if len(self._voters) > 1 or self._acked.get(voter, -1) < len(self.log)
                 ]
             case _:
                 return []

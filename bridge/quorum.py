@@ -222,6 +222,22 @@ def decide_append(
     return after, AppendPlan(cut_from, add), Appended(append.fence, end, end_hash)
 
 
+def decide_dispatch(
+    view: VoterView, append: Append, stored_hash: Callable[[int], str | None], *, voters: int
+) -> tuple[VoterView, AppendPlan, Appended] | Refused:
+    """A voter's answer to the first append of a journal, which claims it in the same transaction.
+
+    Two sidecars that dispatch one message meet here: the second is refused, whatever its fence, because a journal
+    that somebody has promised or begun is never a new one. The same append offered again is answered again.
+
+    Args, returns and raises as ``decide_append``.
+    """
+    begun = view.tip.seq > 0 and (not append.entries or stored_hash(1) != append.entries[0].hash)
+    if begun or view.promised not in (NO_FENCE, append.fence):
+        return _refused(Refusal.FENCED, view)
+    return decide_append(view, append, stored_hash, voters=voters)
+
+
 def _refused(reason: Refusal, view: VoterView) -> Refused:
     return Refused(reason, view.promised, view.tip, view.committed)
 

@@ -6,6 +6,7 @@ another deployment later (a peer sidecar is a Voter just as the SQL store is). N
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -76,6 +77,23 @@ class Voter(Protocol):
     """
 
     async def claim(self, claim: Claim) -> Granted | Refused: ...
+
+    async def dispatch(self, append: Append, view: TaskView, keys: Sequence[KeyRow] = ()) -> Appended | Refused:
+        """Claim a journal that does not exist yet and write its first entries, in one transaction.
+
+        Refused where a journal of that task exists, whoever owns it.
+        """
+        ...
+
+    def append_soon(
+        self,
+        append: Append,
+        view: TaskView | None = None,
+        keys: Sequence[KeyRow] = (),
+        inbox: Sequence[int] = (),
+    ) -> asyncio.Future[Appended | Refused]:
+        """``append`` for a caller that pipelines: queued before it returns."""
+        ...
 
     async def append(
         self,
@@ -166,10 +184,25 @@ class AgentRun(Protocol):
 
 
 class AgentLink(Protocol):
-    """The agent beside this sidecar, seen as an ordinary A2A client sees it."""
+    """The agent beside this sidecar, seen as an ordinary A2A client sees it.
+
+    Attributes:
+        endpoint: its address, as journalled with a run: who has the same one can reach the same run.
+        card: the last agent card that was read.
+        ready: the card could be read when last tried.
+        reason: why not, for people.
+        durable: the agent declares the durability extension.
+    """
+
+    @property
+    def endpoint(self) -> str: ...
+
+    @property
+    def durable(self) -> bool: ...
 
     card: Json | None
     ready: bool
+    reason: str
 
     async def start(self, params: Json, headers: Mapping[str, str]) -> AgentRun: ...
 

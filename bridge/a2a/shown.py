@@ -66,6 +66,7 @@ class Shown:
         inputs: bodies of ``input`` entries.
         message_ids: of the agent's messages that clients have seen.
         cut: the last step.
+        receipts: of all steps, oldest first.
         finished: the terminal entry's kind.
     """
 
@@ -79,6 +80,7 @@ class Shown:
         "message_ids",
         "open",
         "questions",
+        "receipts",
         "status",
         "statuses",
         "task_id",
@@ -96,6 +98,7 @@ class Shown:
         self.inputs: list[Json] = []
         self.message_ids: set[str] = set()
         self.cut: Cut | None = None
+        self.receipts: list[Any] = []
         self.finished: Kind | None = None
 
     @classmethod
@@ -169,6 +172,7 @@ class Shown:
 
     def step(self, state: Any, receipts: list[Any], position: Json) -> None:
         """A checkpoint was committed."""
+        self.receipts += receipts
         self.cut = read_cut(self, state, receipts, position)
 
     def _show_artifact(self, update: Json, agent: str | None, replaces: int | None) -> None:

@@ -58,6 +58,11 @@ class AgentPresence:
         self._reading = asyncio.Lock()
 
     @property
+    def endpoint(self) -> str:
+        """The agent's address, as journalled with a run."""
+        return self._wire.address.origin + self._wire.address.prefix
+
+    @property
     def streaming(self) -> bool:
         """Whether runs are streamed; False too while no card was read."""
         return self._view is not None and self._view.streaming

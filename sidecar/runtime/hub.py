@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
 
@@ -104,7 +104,6 @@ class Hub:
 
     Args:
         read: reads committed entries of a task after a position, at most so many.
-        watch: context manager that holds the store's change notices while somebody follows a task owned elsewhere.
     """
 
     def __init__(self, read: Read) -> None:
@@ -127,6 +126,16 @@ class Hub:
             channel.wake()
             self._forget(task_id, channel)
 
+    def publish(self, task_id: str, notes: Sequence[Note], head: int) -> None:
+        """This process committed entries: followers on this sidecar hear of them, if there is any."""
+        channel = self._channels.get(task_id)
+        if channel is None:
+            return
+        if channel.live:
+            channel.publish(notes, head)
+        else:
+            channel.wake()
+
     def poke(self, task_ids: Iterable[str] | None) -> None:
         """Another process committed something: followers of these tasks (None: of any) look again."""
         names = list(self._channels) if task_ids is None else task_ids
@@ -148,7 +157,7 @@ class Hub:
         return any(channel.followers and not channel.live for channel in self._channels.values())
 
     @contextmanager
-    def _following(self, task_id: str):  # type: ignore[no-untyped-def]
+    def _following(self, task_id: str) -> Iterator[Channel]:
         channel = self.channel(task_id)
         channel.followers += 1
         try:

@@ -1,8 +1,8 @@
 """What a journal entry means to somebody who follows the task from outside.
 
-A tail shows events, ends where a stream ends, and fails where the handoff ended in an error instead of a task. This
-file reads that off entries; it must not know where they come from (memory or the store), so that a stream on the
-owner's sidecar and one on any other show the same.
+A tail shows events, ends where a stream ends, and fails where the handoff ended in an error instead of a task.
+This file reads that off entries; it must not know where they come from (memory or the store), so that a stream
+on the owner's sidecar and one on any other show the same.
 """
 
 from __future__ import annotations

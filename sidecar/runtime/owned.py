@@ -16,13 +16,14 @@ import logging
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from bridge.handoff import Handoff
 from bridge.journal import Draft, Entry, Fence, Tip, chain
 from bridge.quorum import Append, Appended, Refusal, Refused
 from sidecar.errors import RpcError, StoreError
-from sidecar.ports import Clock, KeyRow, Observer, TaskView, Voter
-from sidecar.runtime.hub import Hub
+from sidecar.ports import KeyRow, TaskView, Voter
+from sidecar.runtime.node import Node
 from sidecar.runtime.notes import notes_of
 
 log = logging.getLogger(__name__)
@@ -45,45 +46,45 @@ class OwnedJournal:
     """The writing end of one handoff's journal.
 
     Args:
+        node: what this sidecar holds in common.
         handoff: the fold of the journal so far; advanced with every write.
         fence: the fence under which this session owns the handoff.
-        voter: where entries are made durable.
-        hub: where committed entries are published.
-        clock: for the entries' ``at``.
-        observer: counts refused writes and outages.
-        buffer_bytes_max: how much may wait for the store before ``room`` makes the writer wait.
 
     Attributes:
         lost: set once another session owns the handoff; nothing is written any more.
+        committed: position up to which the journal is known to be durable.
+        on_lost: called when ``lost`` is set.
     """
 
-    def __init__(
-        self, handoff: Handoff, fence: Fence, voter: Voter, hub: Hub, clock: Clock, observer: Observer, *,
-        buffer_bytes_max: int,
-    ) -> None:  # fmt: skip
+    def __init__(self, node: Node, handoff: Handoff, fence: Fence) -> None:
         self.handoff = handoff
         self.fence = fence
         self.lost = asyncio.Event()
         self.on_lost: Callable[[], None] | None = None
-        self._voter, self._hub, self._clock, self._observer = voter, hub, clock, observer
-        self._buffer_bytes_max = buffer_bytes_max
+        self._voter: Voter = node.store.voter
+        self._hub, self._clock, self._observer = node.hub, node.clock, node.observer
+        self._buffer_bytes_max = node.config.journal.buffered_bytes_max
         self._waiting: deque[_Batch] = deque()
         self._waiting_bytes = 0
         self._sent: Tip = handoff.tip
         self.committed = handoff.tip.seq
         self._offering: asyncio.Task[None] | None = None
         self._progress: asyncio.Future[None] | None = None
-        self._tasks: set[asyncio.Task[None]] = set()
 
     @property
     def task_id(self) -> str:
         """The public task id."""
         return self.handoff.task_id
 
+    @property
+    def settled(self) -> bool:
+        """Everything that was written is committed, or nothing more will be."""
+        return not self._waiting or self.lost.is_set()
+
     def write(
         self,
         drafts: Sequence[Draft],
-        view: TaskView | None = None,
+        view_of: Callable[[Handoff], TaskView | None] | None = None,
         keys: Sequence[KeyRow] = (),
         inbox: Sequence[int] = (),
     ) -> int:
@@ -91,7 +92,7 @@ class OwnedJournal:
 
         Args:
             drafts: what to append, checked against the handoff's state: an illegal one raises and changes nothing.
-            view: the new row for reads, where it changed.
+            view_of: makes the new row for reads once the drafts are applied; None where it did not change.
             keys: message keys that these entries establish or answer.
             inbox: ids of inbox rows that these entries take in.
 
@@ -104,11 +105,12 @@ class OwnedJournal:
         entries = chain(self.handoff.tip, self.fence, self._clock.wall_ms(), drafts)
         for entry in entries:
             self.handoff.apply(entry, trusted=True)
+        view = view_of(self.handoff) if view_of is not None else None
         batch = _Batch(entries, view, keys, inbox, sum(len(draft.body) for draft in drafts))
         self._waiting.append(batch)
         self._waiting_bytes += batch.size
         if self._offering is None:
-            self._spawn(self._offer(batch))
+            self._offer(batch)
         return self.handoff.tip.seq
 
     async def written(self, seq: int | None = None) -> bool:
@@ -132,12 +134,6 @@ class OwnedJournal:
             if self.on_lost is not None:
                 self.on_lost()
 
-    def _spawn(self, work) -> asyncio.Task[None]:  # type: ignore[no-untyped-def]
-        task: asyncio.Task[None] = asyncio.get_running_loop().create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-        return task
-
     def _moved(self) -> asyncio.Future[None]:
         if self._progress is None or self._progress.done():
             self._progress = asyncio.get_running_loop().create_future()
@@ -147,22 +143,27 @@ class OwnedJournal:
         if self._progress is not None and not self._progress.done():
             self._progress.set_result(None)
 
-    async def _offer(self, batch: _Batch) -> None:
+    def _offer(self, batch: _Batch) -> None:
         """One pipelined append. Batches are offered and answered in order."""
-        append = Append(
-            self.task_id, self.fence, self._sent.seq, self._sent.hash, batch.entries, self._sent.seq
-        )
-        last = batch.entries[-1]
+        sent, last = self._sent, batch.entries[-1]
+        append = Append(self.task_id, self.fence, sent.seq, sent.hash, batch.entries, sent.seq)
         self._sent = Tip(last.fence, last.seq, last.hash)
-        try:
-            answer = await self._voter.append(append, batch.view, batch.keys, batch.inbox)
-        except StoreError as error:
-            self._begin_outage(error)
+        answer = self._voter.append_soon(append, batch.view, batch.keys, batch.inbox)
+        answer.add_done_callback(partial(self._answered, batch))
+
+    def _answered(self, batch: _Batch, future: asyncio.Future[Appended | Refused]) -> None:
+        if future.cancelled():
             return
-        if isinstance(answer, Appended):
+        error = future.exception()
+        if isinstance(error, StoreError):
+            self._begin_outage(error)
+        elif error is not None:
+            log.error("task %s: an append failed", self.task_id, exc_info=error, extra={"task": self.task_id})
+            self.abandon()
+        elif isinstance(answer := future.result(), Appended):
             self._commit(batch)
         elif answer.reason is Refusal.GAP and self._offering is not None:
-            return  # an earlier one failed: everything is offered again in order
+            pass  # an earlier one failed: everything is offered again in order
         else:
             self._refused(answer)
 
@@ -172,8 +173,7 @@ class OwnedJournal:
         self._waiting.popleft()
         self._waiting_bytes -= batch.size
         self.committed = batch.entries[-1].seq
-        if not self.lost.is_set():
-            self._hub.channel(self.task_id).publish(notes_of(batch.entries), self.committed)
+        self._hub.publish(self.task_id, notes_of(batch.entries), self.committed)
         self._wake()
 
     def _refused(self, answer: Refused) -> None:
@@ -190,7 +190,7 @@ class OwnedJournal:
         if self._offering is None and not self.lost.is_set():
             log.error("task %s: %s; its events wait", self.task_id, error, extra={"task": self.task_id})
             self._observer.count("store_outages")
-            self._offering = self._spawn(self._offer_again())
+            self._offering = asyncio.get_running_loop().create_task(self._offer_again())
 
     async def _offer_again(self) -> None:
         """Offer what waits, in order, until the store takes it: then the pipeline goes on."""

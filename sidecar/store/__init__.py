@@ -1,8 +1,9 @@
 """Journals in SQLite: the only package that knows SQL."""
 
 from sidecar.store.reads import HandoffRow, InboxRow, Reads
-from sidecar.store.sessions import Renewal, Session, SessionRow
-from sidecar.store.store import Sessions, Store, open_readonly
+from sidecar.store.sessionfile import Renewal, Session, SessionRow
+from sidecar.store.sessions import Sessions
+from sidecar.store.store import Store, open_readonly
 from sidecar.store.voter import SqlVoter
 
 __all__ = [

@@ -17,7 +17,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
+import orjson
 from sqlalchemy import ColumnElement, Connection, Select, TextClause, and_, func, select, text, tuple_
+from sqlalchemy.exc import OperationalError
 
 from bridge.journal import Entry, Fence, Kind
 from bridge.quorum import VoterView
@@ -34,16 +36,17 @@ T = TypeVar("T")
 
 _SEQ_MASK = (1 << SEQ_BITS) - 1
 _KINDS = {kind.value: kind for kind in Kind}
-_ENTRIES = f"""
-SELECT group_concat(
-    e.position || ',' || e.fence_n || ',' || e.fence_session || ',' || e.kind || ',' || e.at || ',' ||
-    lower(hex(e.body_hash)) || ',' || lower(hex(e.prev)) || ',' || lower(hex(e.hash)) || ',' ||
-    coalesce(hex(e.body), '-'), ';')
-FROM (
-    SELECT e.* FROM handoffs h JOIN entries e
-    ON e.position > (h.id << {SEQ_BITS}) + ? AND e.position <= (h.id << {SEQ_BITS}) + h.committed
-    WHERE h.task = ? ORDER BY e.position LIMIT ?
-) e
+_JOURNAL = f"""
+SELECT e.position, e.fence_n, e.fence_session, e.kind, e.at, e.body_hash, e.prev, e.hash, e.body
+FROM handoffs h JOIN entries e
+ON e.position > (h.id << {SEQ_BITS}) + ? AND e.position <= (h.id << {SEQ_BITS}) + h.committed
+WHERE h.task = ? ORDER BY e.position LIMIT ?
+"""  # noqa: S608
+_JOURNAL_AT_ONCE = f"""
+SELECT json_group_array(json_array(
+    position, fence_n, fence_session, kind, at, lower(hex(body_hash)), lower(hex(prev)), lower(hex(hash)),
+    CAST(body AS TEXT)))
+FROM ({_JOURNAL})
 """  # noqa: S608
 
 
@@ -177,19 +180,25 @@ _VIEW = select(tasks, finished.c.body).outerjoin(finished, finished.c.handoff ==
 
 
 def _entries(connection: Connection, task: str, after: int, limit: int) -> list[Entry]:
-    lines = connection.exec_driver_sql(_ENTRIES, (after, task, limit)).scalar()
     try:
-        return [_entry(line) for line in lines.split(";")] if lines else []
-    except (ValueError, KeyError) as error:
-        raise StoreCorrupt(f"task {task}: a stored entry after {after} is damaged: {error}") from error
+        try:
+            rows = orjson.loads(connection.exec_driver_sql(_JOURNAL_AT_ONCE, (after, task, limit)).scalar_one())
+        except (OperationalError, ValueError):  # a body that is no text: someone wrote into the file
+            rows = [
+                (*row[:5], row[5].hex(), row[6].hex(), row[7].hex(), row[8])
+                for row in connection.exec_driver_sql(_JOURNAL, (after, task, limit))
+            ]
+        return [_entry(*row) for row in rows]
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise StoreCorrupt(f"task {task}: an entry after {after} is damaged: {error}") from error
 
 
-def _entry(line: str) -> Entry:
-    position, n, session, kind, at, body_hash, prev, digest, body = line.split(",")
-    return Entry(
-        int(position) & _SEQ_MASK, Fence(int(n), session), _KINDS[kind], int(at), body_hash, prev, digest,
-        None if body == "-" else bytes.fromhex(body),
-    )  # fmt: skip
+def _entry(
+    position: int, n: int, session: str, kind: str, at: int, body_hash: str, prev: str, digest: str,
+    body: str | bytes | None,
+) -> Entry:  # fmt: skip
+    stored = body.encode() if isinstance(body, str) else body
+    return Entry(position & _SEQ_MASK, Fence(n, session), _KINDS[kind], at, body_hash, prev, digest, stored)
 
 
 def _views(connection: Connection, statement: Select[Any]) -> list[TaskView]:

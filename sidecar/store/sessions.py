@@ -1,297 +1,75 @@
 """Sessions: which sidecars use this store, and what shows that one is gone.
 
-They have a file of their own, so that a renewal never waits behind appends, and each living session holds a kernel
-lock on a file that is freed when its process dies, however it dies. Here are only facts (ages, locks, newer boots,
-releases); what they mean is ``bridge.lease``'s. The failures it prevents: a healthy owner that looks dead because
-the journal is busy, and a dead one that looks alive until a timer runs out.
-
-Ages are by CLOCK_BOOTTIME and only within one boot of the host: a row from another boot belongs to a process that
-is gone. The file is not synced at renewals: after a power cut nothing in it matters but the boot counters.
+Here are only facts (ages, locks, newer boots, releases) as data, and the asynchronous face of the file that keeps
+them; what they mean is ``bridge.lease``'s. The failures it prevents: a healthy owner that looks dead because the
+journal is busy, and a dead one that looks alive until a timer runs out.
 """
 
 from __future__ import annotations
 
-import fcntl
-import os
-import secrets
-import sqlite3
-import threading
-from contextlib import suppress
-from dataclasses import dataclass
-from enum import StrEnum
-from pathlib import Path
-from typing import Any
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import TypeVar
 
-from bridge.lease import LEASE_MARGIN_MS, LEASE_TTL_MS, Evidence, Lease, may_claim
-from sidecar.store.connect import beside, connect
-from sidecar.store.faults import translated
-from sidecar.store.hosttime import boot_id, now_ms
+from sidecar.store.sessionfile import Renewal, Session, SessionFile, SessionRow
+from sidecar.store.wake import Wake
 
-KEPT_MS = 3_600_000
-"""Rows of sessions that are gone are kept for an hour: for the console, and as evidence."""
-
-_SCHEMA = """
-CREATE TABLE IF NOT EXISTS sessions (
-    session TEXT PRIMARY KEY, name TEXT NOT NULL, boot INTEGER NOT NULL, group_name TEXT NOT NULL,
-    role TEXT NOT NULL, url TEXT NOT NULL, address TEXT NOT NULL, host_boot TEXT NOT NULL,
-    renewed_ms INTEGER NOT NULL, ready INTEGER NOT NULL DEFAULT 0, draining INTEGER NOT NULL DEFAULT 0,
-    capacity INTEGER NOT NULL DEFAULT 0, released INTEGER NOT NULL DEFAULT 0
-) WITHOUT ROWID;
-CREATE INDEX IF NOT EXISTS sessions_by_name ON sessions (name, boot);
-CREATE TABLE IF NOT EXISTS boots (name TEXT PRIMARY KEY, boot INTEGER NOT NULL) WITHOUT ROWID;
-"""
-_COLUMNS = (
-    "session, name, s.boot, group_name, role, url, address, host_boot, renewed_ms, ready, draining, "
-    "capacity, released"
-)
-_ROWS = f"""
-SELECT {_COLUMNS}, s.boot < (SELECT b.boot FROM boots b WHERE b.name = s.name) AS fenced FROM sessions s
-"""  # noqa: S608
-_RENEW = """
-UPDATE sessions SET renewed_ms = ?, ready = ?, draining = ?, capacity = ?
-WHERE session = ? AND released = 0 AND host_boot = ?
-AND boot = (SELECT b.boot FROM boots b WHERE b.name = sessions.name)
-"""
-_NEXT_BOOT = """
-INSERT INTO boots (name, boot) VALUES (?, 1) ON CONFLICT (name) DO UPDATE SET boot = boot + 1 RETURNING boot
-"""
-_REGISTER = """
-INSERT INTO sessions (session, name, boot, group_name, role, url, address, host_boot, renewed_ms)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
-"""
-_FORGET = "DELETE FROM sessions WHERE session != ? AND (host_boot != ? OR renewed_ms < ?) RETURNING session"
+T = TypeVar("T")
 
 
-class Renewal(StrEnum):
-    """A renewal's answer; an exception means that nobody knows."""
-
-    RENEWED = "renewed"
-    FENCED = "fenced"  # a newer session of this name exists, or this one was released
-
-
-@dataclass(frozen=True, slots=True)
-class Session:
-    """A registered session.
-
-    Attributes:
-        session: boot nonce: 16 random bytes in hex.
-        name: the sidecar's name, unique in the store.
-        boot: counts the sessions of this name.
-    """
-
-    session: str
-    name: str
-    boot: int
-
-
-@dataclass(frozen=True, slots=True)
-class SessionRow:
-    """What is known of a session.
-
-    Attributes:
-        session, name, boot: see ``Session``.
-        group: agent group.
-        role, url: as registered.
-        address: of its wake-up socket.
-        ready, draining, capacity: as of its last renewal.
-        age_ms: since the last renewal.
-        this_boot: it was registered since the host booted; if not, its process is gone and the age says nothing.
-        lock_free: no process holds its lock file: it is gone.
-        fenced: a newer session of its name was registered.
-        released: it said that it is leaving.
-    """
-
-    session: str
-    name: str
-    boot: int
-    group: str
-    role: str
-    url: str
-    address: str
-    ready: bool
-    draining: bool
-    capacity: int
-    age_ms: int
-    this_boot: bool
-    lock_free: bool
-    fenced: bool
-    released: bool
-
-    @property
-    def evidence(self) -> Evidence | None:
-        """The strongest evidence that the session is gone, if any."""
-        if self.released:
-            return Evidence.RELEASED
-        if self.fenced:
-            return Evidence.NEWER_BOOT
-        return Evidence.LOCK_FREED if self.lock_free or not self.this_boot else None
-
-
-class SessionFile:
-    """The sessions of one store; thread safe, and blocking: ``Sessions`` is its face towards the event loop.
+class Sessions:
+    """The sessions of a store, for the event loop.
 
     Args:
-        path: the store's database; the sessions' file and lock files stand beside it.
-        ttl_ms: how long a renewal lasts.
-        margin_ms: what others add to it.
+        files: the blocking side.
+        wake: learns from every renewal who else is there.
     """
 
-    def __init__(self, path: Path, ttl_ms: int = LEASE_TTL_MS, margin_ms: int = LEASE_MARGIN_MS) -> None:
-        self._path = beside(path, "sessions")
-        self._locks = beside(path, "locks")
-        self._ttl_ms, self._margin_ms = ttl_ms, margin_ms
-        self._host_boot = boot_id()
-        self._mutex = threading.Lock()
-        self._held: dict[str, int] = {}
-        self._connection: sqlite3.Connection | None = None
-        with translated(f"opening {self._path}"):
-            self._locks.mkdir(mode=0o700, exist_ok=True)
-            self._execute("SELECT 1")
+    def __init__(self, files: SessionFile, wake: Wake) -> None:
+        self._files = files
+        self._wake = wake
+        # A thread of its own: a renewal must not queue behind whatever else blocks in this process.
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="store-sessions")
 
-    def register(self, name: str, *, group: str = "", role: str = "", url: str = "", address: str = "") -> Session:
-        """Begin a session; older ones of this name are fenced from now on.
+    async def register(self, name: str, *, group: str = "", role: str = "", url: str = "") -> Session:
+        """See ``SessionFile.register``."""
+        address = self._wake.address
+        session = await self._run(self._files.register, name, group=group, role=role, url=url, address=address)
+        await self.list()
+        return session
 
-        Raises:
-            StoreError: nothing was registered.
-        """
-        session = secrets.token_hex(16)
-        lock = self._lock_file(session)
-        with translated(f"registering {name!r} in {self._path}"):
-            descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                with self._mutex:
-                    boot = self._register(session, name, (group, role, url, address))
-            except BaseException:
-                os.close(descriptor)
-                lock.unlink(missing_ok=True)
-                raise
-        self._held[session] = descriptor
-        return Session(session, name, boot)
-
-    def _register(self, session: str, name: str, described: tuple[str, str, str, str]) -> int:
-        connection = self._open()
-        with connection:  # commits, or rolls back
-            connection.execute("BEGIN IMMEDIATE")
-            (boot,) = connection.execute(_NEXT_BOOT, (name,)).fetchone()
-            connection.execute(_REGISTER, (session, name, boot, *described, self._host_boot, now_ms()))
-            gone = connection.execute(_FORGET, (session, self._host_boot, now_ms() - KEPT_MS)).fetchall()
-        for (old,) in gone:
-            with suppress(OSError):
-                self._lock_file(old).unlink()
-        return int(boot)
-
-    def renew(self, session: str, *, ready: bool = True, draining: bool = False, capacity: int = 0) -> Renewal:
-        """Renew a session.
-
-        Raises:
-            StoreError: unknown, not lost.
-        """
-        values = (now_ms(), ready, draining, capacity, session, self._host_boot)
-        changed = self._execute(_RENEW, values).rowcount
-        return Renewal.RENEWED if changed == 1 else Renewal.FENCED
-
-    def release(self, session: str) -> None:
-        """End a session: whoever sees it may take over at once."""
-        self._execute("UPDATE sessions SET released = 1 WHERE session = ?", (session,))
-        self._unlock(session)
-
-    def rows(self, session: str | None = None) -> list[SessionRow]:
-        """All sessions, or one."""
-        if session is None:
-            found = self._execute(f"{_ROWS} ORDER BY name, s.boot").fetchall()
-        else:
-            found = self._execute(f"{_ROWS} WHERE session = ?", (session,)).fetchall()
-        now = now_ms()
-        return [self._row(row, now) for row in found]
-
-    def blocks(self, session: str) -> bool:
-        """Whether a session still keeps others from what it owns, by ``bridge.lease`` on today's facts."""
-        rows = self.rows(session)
-        if not rows:
-            return self._lock_held(session)
-        row, now = rows[0], now_ms()
-        lease = Lease(
-            session, now - row.age_ms, self._ttl_ms, self._margin_ms, self._host_boot if row.this_boot else "-"
+    async def renew(
+        self, session: Session, *, ready: bool = True, draining: bool = False, capacity: int = 0,
+        group: str | None = None,
+    ) -> Renewal:  # fmt: skip
+        """See ``SessionFile.renew``."""
+        renewal = await self._run(
+            self._files.renew, session.session, ready=ready, draining=draining, capacity=capacity, group=group
         )
-        return not may_claim(lease, row.evidence, now, boot=self._host_boot)
+        await self.list()
+        return renewal
 
-    def close(self) -> None:
-        """Let go of everything; sessions that were not released look as if their process had died."""
-        for session in list(self._held):
-            self._unlock(session)
-        with self._mutex:
-            if self._connection is not None:
-                self._connection.close()
-                self._connection = None
+    async def list(self) -> list[SessionRow]:
+        """All sessions, those that are gone included."""
+        rows = await self._run(self._files.rows)
+        self._wake.set_peers(row.address for row in rows if row.evidence is None)
+        return rows
 
-    def _row(self, row: Any, now: int) -> SessionRow:
-        (
-            session,
-            name,
-            boot,
-            group,
-            role,
-            url,
-            address,
-            host_boot,
-            renewed,
-            ready,
-            draining,
-            capacity,
-            released,
-            fenced,
-        ) = row
-        return SessionRow(
-            session, name, boot, group, role, url, address, bool(ready), bool(draining), capacity,
-            max(0, now - renewed), host_boot == self._host_boot, not self._lock_held(session), bool(fenced),
-            bool(released),
-        )  # fmt: skip
+    async def row(self, session: str) -> SessionRow | None:
+        """One session."""
+        rows = await self._run(self._files.rows, session)
+        return rows[0] if rows else None
 
-    def _lock_file(self, session: str) -> Path:
-        return self._locks / f"{session}.lock"
+    async def release(self, session: Session) -> None:
+        """See ``SessionFile.release``."""
+        await self._run(self._files.release, session.session)
 
-    def _lock_held(self, session: str) -> bool:
-        if session in self._held:
-            return True
-        try:
-            descriptor = os.open(self._lock_file(session), os.O_RDONLY | os.O_CLOEXEC)
-        except OSError:
-            return False
-        try:
-            # Shared, so that two who look at once do not take each other for the owner.
-            fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return True
-        finally:
-            os.close(descriptor)
-        return False
+    async def close(self) -> None:
+        """Let go of all sessions of this process."""
+        await self._run(self._files.close)
+        self._thread.shutdown()
 
-    def _unlock(self, session: str) -> None:
-        descriptor = self._held.pop(session, None)
-        if descriptor is not None:
-            with suppress(OSError):
-                self._lock_file(session).unlink()
-            os.close(descriptor)
-
-    def _open(self) -> sqlite3.Connection:
-        if self._connection is None:
-            connection = connect(self._path, synchronous="NORMAL")
-            try:
-                connection.execute("PRAGMA journal_mode=WAL")
-                connection.executescript(_SCHEMA)
-            except BaseException:
-                connection.close()
-                raise
-            self._connection = connection
-        return self._connection
-
-    def _execute(self, statement: str, values: tuple[Any, ...] = ()) -> sqlite3.Cursor:
-        with self._mutex, translated(f"using {self._path}"):
-            try:
-                return self._open().execute(statement, values)
-            except sqlite3.Error:
-                if self._connection is not None:
-                    self._connection.close()
-                    self._connection = None
-                raise
+    async def _run(self, work: Callable[..., T], /, *values: object, **named: object) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._thread, partial(work, *values, **named))

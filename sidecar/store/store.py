@@ -22,7 +22,8 @@ from sidecar.store.connect import path_of
 from sidecar.store.engine import prepare, recognise
 from sidecar.store.hosttime import boot_id
 from sidecar.store.reads import HandoffRow, InboxRow, Reads
-from sidecar.store.sessions import Renewal, Session, SessionFile, SessionRow
+from sidecar.store.sessionfile import SessionFile
+from sidecar.store.sessions import Sessions
 from sidecar.store.voter import HolderBlocks, SqlVoter
 from sidecar.store.wake import OnChange, Wake
 from sidecar.store.writer import Writer
@@ -115,6 +116,10 @@ class Store:
         """See ``inbox.put``."""
         return inbox.put(self.writer, task, kind, body)
 
+    def attempt(self) -> Coroutine[Any, Any, None]:
+        """See ``inbox.attempt``."""
+        return inbox.attempt(self.writer)
+
     async def inbox_take(self, task: str) -> list[InboxRow]:
         """See ``Reads.inbox_take``."""
         return await self.reads.inbox_take(task)
@@ -130,57 +135,6 @@ class Store:
     def watch(self) -> AbstractContextManager[None]:
         """See ``Wake.watch``."""
         return self.wake.watch()
-
-
-class Sessions:
-    """The sessions of a store, for the event loop.
-
-    Args:
-        files: the blocking side.
-        wake: learns from every renewal who else is there.
-    """
-
-    def __init__(self, files: SessionFile, wake: Wake) -> None:
-        self._files = files
-        self._wake = wake
-
-    async def register(self, name: str, *, group: str = "", role: str = "", url: str = "") -> Session:
-        """See ``SessionFile.register``."""
-        address = self._wake.address
-        session = await asyncio.to_thread(
-            self._files.register, name, group=group, role=role, url=url, address=address
-        )
-        await self.list()
-        return session
-
-    async def renew(
-        self, session: Session, *, ready: bool = True, draining: bool = False, capacity: int = 0
-    ) -> Renewal:
-        """See ``SessionFile.renew``."""
-        renewal = await asyncio.to_thread(
-            self._files.renew, session.session, ready=ready, draining=draining, capacity=capacity
-        )
-        await self.list()
-        return renewal
-
-    async def list(self) -> list[SessionRow]:
-        """All sessions, those that are gone included."""
-        rows = await asyncio.to_thread(self._files.rows)
-        self._wake.set_peers(row.address for row in rows if row.evidence is None)
-        return rows
-
-    async def row(self, session: str) -> SessionRow | None:
-        """One session."""
-        rows = await asyncio.to_thread(self._files.rows, session)
-        return rows[0] if rows else None
-
-    async def release(self, session: Session) -> None:
-        """See ``SessionFile.release``."""
-        await asyncio.to_thread(self._files.release, session.session)
-
-    async def close(self) -> None:
-        """Let go of all sessions of this process."""
-        await asyncio.to_thread(self._files.close)
 
 
 def open_readonly(url: str | Path) -> Reads:

@@ -6,9 +6,9 @@ its turn comes when all bytes before its own are free: first come, first served.
 process that dies. This file must not know what is written. The failure it prevents: a writer that waits for
 seconds although the disk is free.
 
-The lock is courtesy, not safety: SQLite's own lock still decides who writes. So who waits longer than
-``PATIENCE_S`` (a *stopped* process ahead keeps its bytes) goes on without it and does not wait for those tickets
-again.
+The lock is courtesy, not safety: SQLite's own lock still decides who writes. So where nobody is served for
+``PATIENCE_S`` (a *stopped* process ahead keeps its bytes) the waiting ones go on without it, and do not wait for
+those tickets again.
 
 Waiting is a futex on a counter in the file's first bytes, woken by each hand-over, with a short time limit as the
 net for a holder that died. Nobody contending: three system calls on the file and one wake-up that finds nobody.
@@ -83,15 +83,17 @@ class Turns:
             ticket += 1
         struct.pack_into("=Q", self._shared, 8, ticket)
         self._ticket = ticket
-        while True:
-            handed_over = self._word.value
-            if ticket <= self._floor or self._lock(self._floor, ticket - self._floor):
-                break
-            if time.monotonic() - began > PATIENCE_S:
+        seen, moved = self._word.value, began
+        while ticket > self._floor and not self._lock(self._floor, ticket - self._floor):
+            handed_over, now = self._word.value, time.monotonic()
+            if handed_over != seen:
+                seen, moved = handed_over, now
+                continue  # somebody was served since the attempt: try again before sleeping
+            if now - moved > PATIENCE_S:
                 self.passed += 1
                 self._floor = ticket
                 break
-            self._wait(handed_over)
+            self._wait(seen)
         self.waited_s = time.monotonic() - began
 
     def give(self) -> None:

@@ -14,7 +14,18 @@ from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import Any, TypeVar
 
 from bridge.journal import Entry
-from bridge.quorum import Append, Appended, Claim, Granted, Refused, decide_append, decide_claim
+from bridge.quorum import (
+    Append,
+    Appended,
+    AppendPlan,
+    Claim,
+    Granted,
+    Refused,
+    VoterView,
+    decide_append,
+    decide_claim,
+    decide_dispatch,
+)
 from sidecar.ports import KeyRow, TaskView
 from sidecar.store.hosttime import now_ms
 from sidecar.store.rows import Rows
@@ -65,6 +76,14 @@ class SqlVoter:
         """Continue a journal; queued before this returns, awaiting is for the answer. See ``ports.Voter``."""
         return _answer(self.append_soon(append, view, keys, inbox))
 
+    def dispatch(
+        self, append: Append, view: TaskView, keys: Sequence[KeyRow] = ()
+    ) -> Coroutine[Any, Any, Appended | Refused]:
+        """Claim a journal that does not exist yet and write its first entries, in one transaction."""
+        future: asyncio.Future[Appended | Refused] = asyncio.get_running_loop().create_future()
+        self._writer.submit(_Append(future, append, view, keys, (), decide_dispatch))
+        return _answer(future)
+
     def append_soon(
         self,
         append: Append,
@@ -111,7 +130,7 @@ class _Claim:
 
 
 class _Append:
-    __slots__ = ("_append", "_inbox", "_keys", "_view", "future", "size")
+    __slots__ = ("_append", "_decide", "_inbox", "_keys", "_view", "future", "size")
 
     def __init__(
         self,
@@ -120,7 +139,9 @@ class _Append:
         view: TaskView | None,
         keys: Sequence[KeyRow],
         inbox: Sequence[int],
+        decide: Callable[..., tuple[VoterView, AppendPlan, Appended] | Refused] = decide_append,
     ) -> None:
+        self._decide = decide
         self.future = future
         self.size = OPERATION_BYTES + sum([256 + len(entry.body or b"") for entry in append.entries])
         self._append = append
@@ -131,7 +152,7 @@ class _Append:
     def run(self, rows: Rows) -> Appended | Refused:
         append = self._append
         held = rows.held(append.task)
-        decision = decide_append(held.view, append, lambda seq: rows.stored_hash(held, seq), voters=1)
+        decision = self._decide(held.view, append, lambda seq: rows.stored_hash(held, seq), voters=1)
         if isinstance(decision, Refused):
             return decision
         view, plan, appended = decision

@@ -30,7 +30,7 @@ from sidecar.store.rows import Rows
 from sidecar.store.turns import Turns
 
 QUEUED_BYTES_MAX = 64 << 20
-BATCH_BYTES_MAX = 1 << 20
+BATCH_BYTES_MAX = 512 << 10
 """A batch ends when it reaches this: with eight saturating processes a turn still comes within half a second."""
 
 OPERATION_BYTES = 512

@@ -1,0 +1,63 @@
+"""The way through to the agent for requests that are not A2A, as an ASGI application.
+
+This file must not look into what passes. The failure it prevents: a client's departure that leaves the agent's
+connection open, or an agent that breaks off looking like one that finished.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
+from typing import Any
+
+from sidecar.agent.link import HttpAgentLink
+from sidecar.ports import Json
+
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+
+
+class AgentGate:
+    """The agent as a front sees it: its card, and a way through.
+
+    Args:
+        link: the agent.
+    """
+
+    def __init__(self, link: HttpAgentLink) -> None:
+        self._link = link
+
+    @property
+    def card(self) -> Json | None:
+        """The last card that was read."""
+        return self._link.card
+
+    async def forward(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request through to the agent, untouched, and its answer back."""
+        path = (scope.get("raw_path") or scope["path"].encode()).decode("latin-1")
+        query = scope["query_string"].decode("latin-1")
+        names = {name for name, _ in scope["headers"]}
+        has_body = b"content-length" in names or b"transfer-encoding" in names
+        body = _body(receive) if has_body else None
+        passed = await self._link.raw(
+            scope["method"], f"{path}?{query}" if query else path, scope["headers"], body
+        )
+        try:
+            start = {"type": "http.response.start", "status": passed.status, "headers": passed.headers}
+            await send(start)
+            async for chunk in passed.body:
+                await send({"type": "http.response.body", "body": chunk, "more_body": True})
+            await send({"type": "http.response.body", "body": b""})
+        finally:
+            await passed.close()
+
+
+async def _body(receive: Receive) -> AsyncIterator[bytes]:
+    while True:
+        message = await receive()
+        if message["type"] != "http.request":
+            return
+        if message.get("body"):
+            yield message["body"]
+        if not message.get("more_body"):
+            return

@@ -1,0 +1,183 @@
+"""The composition root: the only place that wires adapters together.
+
+Nothing is decided here. Reading ``Sidecar.__init__`` from top to bottom shows what plugs in where.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+import sys
+from dataclasses import replace
+
+import uvloop
+
+from sidecar.agent import AgentSettings, HttpAgentLink
+from sidecar.agent.gate import AgentGate
+from sidecar.config import Config
+from sidecar.front import Front, FrontSettings
+from sidecar.listen import bind, server
+from sidecar.ops.control import control_app
+from sidecar.ops.logs import configure
+from sidecar.ops.metrics import Metrics
+from sidecar.runtime.clock import HostClock
+from sidecar.runtime.hub import Hub
+from sidecar.runtime.membership import Membership
+from sidecar.runtime.node import Node
+from sidecar.runtime.ownership import Ownership
+from sidecar.runtime.storewatch import StoreWatch
+from sidecar.runtime.supervisor import Supervisor
+from sidecar.runtime.tasks import RuntimeTasks
+from sidecar.store import Session, Store
+
+log = logging.getLogger(__name__)
+
+SWITCH_INTERVAL_S = 0.0005
+DRAIN_LOOK_S = 0.05
+
+
+class Sidecar:
+    """One sidecar, wired.
+
+    Args:
+        config: its settings, complete.
+        store: an open store.
+        session: registered in it.
+    """
+
+    def __init__(self, config: Config, store: Store, session: Session) -> None:
+        self.store, self.session = store, session
+        self.metrics = Metrics()
+        self.link = HttpAgentLink(
+            config.agent.url,
+            AgentSettings(
+                connect_timeout_s=config.agent.connect_timeout_s,
+                probe_timeout_s=config.agent.probe_timeout_s,
+                event_bytes_max=config.agent.event_bytes_max,
+                poll_max_s=config.agent.poll_interval_ms / 1000,
+            ),
+            on_ready=self._agent_changed,
+            on_lost=self._agent_changed,
+        )
+        hub = Hub(store.entries)
+        self.node = Node(
+            config, config.name, session.session, store, self.link, hub, HostClock(), self.metrics, config.group
+        )
+        self.ownership = Ownership(self.node)
+        self.membership = Membership(self.node, session, self.ownership)
+        self.supervisor = Supervisor(self.node, self.ownership)
+        self.store_watch = StoreWatch(store.attempt)
+        self.tasks = RuntimeTasks(self.node, self.ownership)
+        self.front = Front(
+            self.tasks,
+            AgentGate(self.link),
+            FrontSettings(
+                public_url=config.public_url,
+                keep_alive_s=config.front.keep_alive_s,
+                request_bytes_max=config.front.request_bytes_max,
+            ),
+            self.metrics,
+        )
+        store.on_change(self._store_changed)
+
+    def reasons_not_ready(self) -> list[str]:
+        """Why no client should be sent here (``ops.control.Health``)."""
+        reasons = []
+        if not self.link.ready:
+            reasons.append(f"no agent: {self.link.reason}")
+        elif (problem := self.front.problem) is not None:
+            reasons.append(problem)
+        if self.node.draining:
+            reasons.append("draining")
+        if self.membership.superseded:
+            reasons.append(f"another sidecar named {self.node.name} has started: stop one of them")
+        elif self.membership.problem or self.membership.lapsed:
+            reasons.append(f"the session cannot be renewed: {self.membership.problem or 'lapsed'}")
+        if self.store_watch.problem:
+            reasons.append(f"the store cannot be written: {self.store_watch.problem}")
+        return reasons
+
+    async def drain(self) -> None:
+        """Take no new work; hand over what runs if somebody can take it; let clients read on meanwhile."""
+        node = self.node
+        node.draining = True
+        self.membership.renew_now()
+        if not await node.others_ready():
+            return
+        await self.ownership.release_all("drain")
+        deadline = node.clock.monotonic() + node.config.drain_s
+        while self.front.open_responses and node.clock.monotonic() < deadline:
+            await asyncio.sleep(DRAIN_LOOK_S)
+
+    def _agent_changed(self) -> None:
+        node = self.node
+        if not node.group and self.link.card is not None:
+            node.group = str(self.link.card.get("name") or "")
+        self.membership.renew_now()
+        node.kick.set()
+
+    def _store_changed(self, tasks: frozenset[str] | None) -> None:
+        self.node.hub.poke(tasks)
+        self.node.kick.set()
+
+
+async def serve(config: Config) -> int:
+    """Run until SIGTERM or SIGINT.
+
+    Returns:
+        The process's exit status.
+    """
+    listener = bind(config.host, config.port, "the A2A side")
+    control = bind(config.host, config.control_port, "the control side") if config.control_port else None
+    port = listener.getsockname()[1]
+    config = replace(config, port=port, public_url=config.public_url or f"http://{config.host}:{port}")
+    store = await Store.open(config.store, ttl_ms=config.lease.ttl_ms, margin_ms=config.lease.margin_ms)
+    session = await store.sessions.register(config.name, group=config.group, role="sidecar", url=config.public_url)
+    sidecar = Sidecar(config, store, session)
+    servers = [(server(sidecar.front), listener)]
+    if control is not None:
+        servers.append((server(control_app(sidecar, sidecar.metrics)), control))
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    work = [
+        loop.create_task(each)
+        for each in (
+            sidecar.link.run_forever(), sidecar.membership.run_forever(), sidecar.supervisor.run_forever(),
+            sidecar.store_watch.run_forever(), *(each.serve([socket]) for each, socket in servers),
+        )
+    ]  # fmt: skip
+    log.info(
+        "sidecar %s serves %s for the agent at %s", config.name, config.public_url, config.agent.url,
+        extra={"session": session.session, "port": port, "control_port": control and control.getsockname()[1]},
+    )  # fmt: skip
+    stopped = loop.create_task(stop.wait())
+    done, _ = await asyncio.wait([*work, stopped], return_when=asyncio.FIRST_COMPLETED)
+    failed = [task for task in done if task is not stopped and not task.cancelled() and task.exception()]
+    for task in failed:
+        log.critical("a part of the sidecar failed; it stops", exc_info=task.exception())
+    if not failed:
+        await sidecar.drain()
+    sidecar.front.drain()
+    for each, _ in servers:
+        each.should_exit = True
+    await asyncio.wait(work[4:], timeout=5)
+    for task in work:
+        task.cancel()
+    await asyncio.gather(*work, return_exceptions=True)
+    await sidecar.ownership.close()
+    await store.sessions.release(session)
+    await sidecar.link.close()
+    await store.close()
+    log.info("sidecar %s stopped", config.name, extra={"session": session.session})
+    return 1 if failed else 0
+
+
+def run(config: Config) -> int:
+    """Start a sidecar and stay until it is told to stop; returns the exit status."""
+    # The writer's thread gets its turn beside a busy event loop without waiting five milliseconds for it.
+    sys.setswitchinterval(SWITCH_INTERVAL_S)
+    configure(config.log, sidecar=config.name)
+    return uvloop.run(serve(config))

@@ -1,0 +1,17 @@
+"""The host's clocks behind ``ports.Clock``."""
+
+from __future__ import annotations
+
+import time
+
+
+class HostClock:
+    """Wall time for people, CLOCK_BOOTTIME for rules: it goes on while the host sleeps and never jumps."""
+
+    def wall_ms(self) -> int:
+        """Milliseconds since 1970 UTC."""
+        return time.time_ns() // 1_000_000
+
+    def monotonic(self) -> float:
+        """Seconds since the host booted."""
+        return time.clock_gettime(time.CLOCK_BOOTTIME)

@@ -1,0 +1,79 @@
+"""The ways in which this sidecar itself ends, parks or gives up a handoff's run.
+
+Each is one append with its count and its log line, so that an operator who reads only one of journal, metrics
+and log is told the same. This file must not know when one of them is due.
+"""
+
+from __future__ import annotations
+
+import logging
+
+from bridge.a2a.dialect import FAILED
+from bridge.handoff import State
+from bridge.journal import Draft, Kind
+from bridge.jsontext import write
+from sidecar.ports import Json
+from sidecar.runtime.node import Node
+from sidecar.runtime.owned import OwnedJournal
+from sidecar.runtime.relay import Relay
+from sidecar.runtime.views import Viewer
+
+log = logging.getLogger(__name__)
+
+
+class Endings:
+    """Ends runs of one handoff.
+
+    Args:
+        node: what this sidecar holds in common.
+        journal: the handoff's journal.
+        viewer: makes the row that reads use.
+    """
+
+    def __init__(self, node: Node, journal: OwnedJournal, viewer: Viewer) -> None:
+        self._node, self._journal, self._viewer = node, journal, viewer
+
+    def dead_letter(self, relay: Relay) -> None:
+        """Every attempt is used up: the task fails, its journal is kept whole."""
+        attempts = self._journal.handoff.attempts
+        relay.finish(FAILED, f"Given up after {attempts} attempts; the journal is kept whole.")
+        self._node.observer.count("dead_letters")
+        log.error("task %s: dead letter after %d attempts", *self._about(attempts), extra=self._extra())
+
+    def orphan(self, reason: str) -> None:
+        """The run is lost: whoever can resume the handoff may claim it."""
+        journal = self._journal
+        if journal.lost.is_set() or journal.handoff.state not in (State.CLAIMED, State.RUNNING):
+            return
+        self._write(Kind.ORPHANED, {"reason": reason, "by": self._node.name})
+        self._node.observer.count("orphaned", reason=reason)
+        log.warning("task %s: orphaned: %s", *self._about(reason), extra=self._extra())
+
+    def review(self, reason: str) -> None:
+        """Nobody can tell what the run is doing: an operator has to look, nothing resets."""
+        self._write(Kind.REVIEW, {"reason": reason, "detail": "The run is alive but leads to nothing."})
+        self._node.observer.count("reviews", reason=reason)
+        log.error("task %s: needs review: %s", *self._about(reason), extra=self._extra())
+
+    def refuse_input(self, input_body: Json, position: int, error: Json, suspended: str) -> None:
+        """The agent refused a later message: its sender is told; a task that waited goes on waiting.
+
+        Args:
+            input_body: body of the ``input`` entry.
+            position: where that entry stands; 0 for a replay.
+            error: JSON-RPC error object of the agent.
+            suspended: task state to wait in again; "" where the run goes on.
+        """
+        body = {"messageId": input_body.get("id", "?"), "input": position, "error": error}
+        self._write(Kind.ANSWERED, body)
+        if suspended:
+            self._write(Kind.SUSPENDED, {"state": suspended})
+
+    def _write(self, kind: Kind, body: Json) -> None:
+        self._journal.write([Draft(kind, write(body))], self._viewer.row)
+
+    def _about(self, what: object) -> tuple[object, object]:
+        return self._journal.task_id, what
+
+    def _extra(self) -> dict[str, object]:
+        return {"task": self._journal.task_id, "fence": self._journal.fence.n}

@@ -1,0 +1,137 @@
+"""Taking messages in: journalled before the agent hears of them, once per message however often it is sent.
+
+A repeat of a message that is still unanswered attaches to the run that it began; an answered one, or one with
+another content, is a new message (2-protocol: identity). The journal's own task id is the lock between sidecars:
+two dispatches of one key and generation meet at one journal, and one of them wins it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from bridge.a2a import extension
+from bridge.a2a.dialect import TERMINAL_STATES
+from bridge.a2a.faults import A2AFault
+from bridge.envelope import (
+    MessageKey,
+    digest_of_message,
+    handoff_id,
+    intent_of_message,
+    is_random_uuid,
+    key_hash,
+    task_id,
+)
+from sidecar.ports import Json, KeyRow, SendCall, Sent
+from sidecar.runtime.node import Node
+from sidecar.runtime.ownership import Ownership
+from sidecar.runtime.reading import Reading
+
+DISPATCH_TRIES = 20
+
+
+class Intake:
+    """Accepts messages for new and for existing tasks.
+
+    Args:
+        node: what this sidecar holds in common.
+        ownership: claims handoffs and drives the ones that are owned here.
+        reading: knows which tasks a caller may see.
+    """
+
+    def __init__(self, node: Node, ownership: Ownership, reading: Reading) -> None:
+        self._node, self._ownership, self._reading = node, ownership, reading
+        self._locks: dict[str, tuple[asyncio.Lock, int]] = {}
+
+    async def send(self, call: SendCall) -> Sent:
+        """See ``ports.Tasks.send``.
+
+        Raises:
+            A2AFault: the message may not be sent there.
+            StoreError: it could not be journalled; the agent heard nothing of it.
+        """
+        message = call.params["message"]
+        public = message.get("taskId") or None
+        key = MessageKey(call.caller.tenant, call.caller.principal, public, message["messageId"])
+        digest = key_hash(key)
+        async with self._one_at_a_time(digest):
+            if public is None:
+                return await self._new(call, key, digest)
+            return await self._later(call, key, digest, public)
+
+    async def _new(self, call: SendCall, key: MessageKey, digest: str) -> Sent:
+        node = self._node
+        intent = intent_of_message(call.params)
+        wanted = handoff_id(intent)
+        durable = extension.URI in call.extensions
+        for _ in range(DISPATCH_TRIES):
+            rows = await node.store.keys(digest)
+            last = rows[-1] if rows else None
+            if last and self._attaches(last, wanted, key.message_id, durable=durable):
+                return Sent(last.task_id, 0, True, digest, last.generation)
+            generation = last.generation + 1 if last else 0
+            task = task_id(key, generation)
+            row = KeyRow(digest, generation, task, wanted, False)
+            body: Json = {
+                "task": task,
+                "handoff": wanted,
+                "key": {
+                    "tenant": key.tenant,
+                    "principal": key.principal,
+                    "task": None,
+                    "messageId": key.message_id,
+                    "generation": generation,
+                },
+                "intent": intent,
+                "voters": ["self"],
+                "protocol": "1.0",
+                "group": node.group,
+                "context": call.params["message"].get("contextId") or None,
+                "extensions": list(call.extensions),
+                "accepted_at": node.clock.wall_ms(),
+            }
+            if await self._ownership.dispatch(task, body, row, call):
+                return Sent(task, 0, False, digest, generation)
+        raise A2AFault("Internal", f"message {key.message_id} could not be dispatched: its key is contended")
+
+    def _attaches(self, row: KeyRow, wanted: str, message_id: str, *, durable: bool) -> bool:
+        # Without authentication only an unguessable id proves that the same client sends again.
+        if row.intent != wanted or not (durable or is_random_uuid(message_id)):
+            return False
+        return durable or not row.answered
+
+    async def _later(self, call: SendCall, key: MessageKey, digest: str, public: str) -> Sent:
+        node = self._node
+        view = await self._reading.visible(public, call.caller)
+        if view.task_state in TERMINAL_STATES:
+            raise A2AFault(
+                "UnsupportedOperation", f"Task {public} is in terminal state {view.task_state}", {"taskId": public}
+            )
+        context = call.params["message"].get("contextId")
+        if context and context != view.context_id:
+            raise A2AFault("InvalidParams", f"contextId {context} does not belong to task {public}")
+        wanted = digest_of_message(call.params)
+        rows = await node.store.keys(digest)
+        last = rows[-1] if rows else None
+        durable = extension.URI in call.extensions
+        if last and self._attaches(last, wanted, key.message_id, durable=durable):
+            after = await self._ownership.input_position(public, key.message_id)
+            return Sent(public, after, True, digest, last.generation)
+        generation = last.generation + 1 if last else 0
+        row = KeyRow(digest, generation, public, wanted, False)
+        body: Json = {"id": key.message_id, "digest": wanted, **call.params}
+        after = await self._ownership.deliver_input(public, body, row, call.headers)
+        return Sent(public, after, False, digest, generation)
+
+    @asynccontextmanager
+    async def _one_at_a_time(self, digest: str) -> AsyncIterator[None]:
+        lock, count = self._locks.get(digest) or (asyncio.Lock(), 0)
+        self._locks[digest] = (lock, count + 1)
+        try:
+            async with lock:
+                yield
+        finally:
+            _, count = self._locks.pop(digest)
+            if count > 1:
+                self._locks[digest] = (lock, count - 1)

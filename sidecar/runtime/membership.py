@@ -1,0 +1,90 @@
+"""This sidecar's session: renewed in time, and given up when a newer boot of the same name appears.
+
+One session covers all handoffs of the process. A renewal that fails is unknown, not lost: it is tried again.
+Only a clear answer that a newer session exists makes this sidecar stop claiming; it goes on serving reads, and
+says why it is not ready, so that two sidecars of one name do not fence each other for ever.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+
+from bridge.lease import Lease, may_write
+from sidecar.errors import StoreError
+from sidecar.runtime.node import Node
+from sidecar.runtime.ownership import Ownership
+from sidecar.store import Renewal, Session
+
+log = logging.getLogger(__name__)
+
+
+class Membership:
+    """Keeps the session alive.
+
+    Args:
+        node: what this sidecar holds in common.
+        session: as registered.
+        ownership: loses everything if the session is fenced.
+
+    Attributes:
+        superseded: a newer sidecar of this name has started.
+        problem: why the last renewal failed, "" when it did not.
+    """
+
+    def __init__(self, node: Node, session: Session, ownership: Ownership) -> None:
+        self._node, self._session, self._ownership = node, session, ownership
+        lease = node.config.lease
+        self._lease = Lease(session.session, self._now_ms(), lease.ttl_ms, lease.margin_ms)
+        self.superseded = False
+        self.problem = ""
+        self._due = asyncio.Event()
+
+    @property
+    def lapsed(self) -> bool:
+        """The session could not be renewed for so long that another may have taken over: no read is fresh."""
+        return not may_write(self._lease, self._now_ms())
+
+    def renew_now(self) -> None:
+        """What others should know has changed: do not wait for the timer."""
+        self._due.set()
+
+    async def run_forever(self) -> None:
+        """Renew every quarter of the TTL until cancelled or superseded."""
+        pause = self._node.config.lease.ttl_ms / 4000
+        while not self.superseded:
+            await self._renew()
+            try:
+                async with asyncio.timeout(pause):
+                    await self._due.wait()
+            except TimeoutError:
+                pass
+            self._due.clear()
+
+    async def _renew(self) -> None:
+        node = self._node
+        sent_ms = self._now_ms()
+        try:
+            answer = await node.store.sessions.renew(
+                self._session, ready=node.link.ready, draining=node.draining, group=node.group
+            )
+        except StoreError as error:
+            self.problem = str(error)
+            log.warning("the session could not be renewed and will be tried again: %s", error)
+            node.observer.count("renewal_failures")
+            return
+        self.problem = ""
+        if answer is Renewal.RENEWED:
+            lease = self._lease
+            self._lease = Lease(lease.session, sent_ms, lease.ttl_ms, lease.margin_ms)
+            return
+        self.superseded = True
+        log.critical(
+            "another sidecar named %r has started: this one owns nothing any more and only serves reads; stop one "
+            "of them or give it another --name", node.name,
+        )  # fmt: skip
+        for owner in list(self._ownership.owners.values()):
+            owner.journal.abandon()
+
+    def _now_ms(self) -> int:
+        return int(self._node.clock.monotonic() * 1000)

@@ -1,0 +1,59 @@
+"""What one sidecar process holds in common: its session, its store, its agent, its tails.
+
+A record, not a manager: it is made once by ``main`` and handed to the parts of the runtime, so that none of them
+needs a global.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+
+from sidecar.config import Config
+from sidecar.ports import AgentLink, Clock, Observer
+from sidecar.runtime.hub import Hub
+from sidecar.store import SessionRow, Store
+
+
+@dataclass(slots=True)
+class Node:
+    """One sidecar process.
+
+    Attributes:
+        config: its settings.
+        name: its name; one session per name counts.
+        session: boot nonce of this process, 32 hex digits: part of every fence.
+        store: journals, rows, sessions.
+        link: the agent beside it.
+        hub: tails of tasks.
+        clock: wall time for people, CLOCK_BOOTTIME for rules.
+        observer: counts and times.
+        group: agents that can continue each other's tasks.
+        draining: no new work is taken.
+        kick: set to have the supervisor look at once.
+    """
+
+    config: Config
+    name: str
+    session: str
+    store: Store
+    link: AgentLink
+    hub: Hub
+    clock: Clock
+    observer: Observer
+    group: str = ""
+    draining: bool = False
+    kick: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def living(self) -> list[SessionRow]:
+        """The sessions of the store that count as alive: no evidence against them, renewed in time."""
+        lease = self.config.lease
+        limit = lease.ttl_ms + lease.margin_ms
+        return [row for row in await self.store.sessions.list() if row.evidence is None and row.age_ms < limit]
+
+    async def others_ready(self) -> bool:
+        """Another sidecar of this group has an agent and takes work."""
+        return any(
+            row.ready and not row.draining and row.group == self.group and row.session != self.session
+            for row in await self.living()
+        )

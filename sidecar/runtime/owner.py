@@ -1,0 +1,211 @@
+"""One handoff that this session owns, and everything that can be wanted of it.
+
+Its pursuit of the agent runs in a task of its own: no client connection is its parent, so no client that goes away
+can take it along. This file must not know who may own a handoff (``ownership``) or when an orphan is taken
+(``supervisor``).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+
+from bridge.a2a.dialect import AUTH_REQUIRED, CANCELED
+from bridge.a2a.faults import A2AFault
+from bridge.handoff import State
+from bridge.journal import Draft, Kind
+from bridge.jsontext import parse_stored, write
+from sidecar.errors import AgentError, StoreError
+from sidecar.ports import Json, KeyRow
+from sidecar.runtime.asides import Asides
+from sidecar.runtime.endings import Endings
+from sidecar.runtime.node import Node
+from sidecar.runtime.owned import OwnedJournal
+from sidecar.runtime.pursuit import Ask, Pursuit, Request
+from sidecar.runtime.relay import Relay
+from sidecar.runtime.requests import Requests
+from sidecar.runtime.views import Viewer
+
+CANCEL_GRACE_S = 2.0
+ANSWER_ENDS_S = 1.0
+REBOUND_WAIT_S = 3.0
+
+
+class Owner:
+    """Drives one handoff.
+
+    Args:
+        node: what this sidecar holds in common.
+        journal: the handoff's journal, owned by this session.
+        requests: makes the messages that the agent gets.
+        viewer: makes the row that reads use.
+        on_idle: called when nothing is left to do for now.
+
+    Attributes:
+        idle_since: when it last had something to do (seconds, monotonic).
+    """
+
+    def __init__(
+        self, node: Node, journal: OwnedJournal, requests: Requests, viewer: Viewer,
+        on_idle: Callable[[Owner], None],
+    ) -> None:  # fmt: skip
+        self._node, self.journal, self.viewer = node, journal, viewer
+        self._asides = Asides()
+        self._pursuit = Pursuit(node, journal, requests, viewer, self._asides)
+        self._on_idle = on_idle
+        self._work: asyncio.Task[None] | None = None
+        self.idle_since = node.clock.monotonic()
+        journal.on_lost = self._pursuit.stop_following
+
+    @property
+    def task_id(self) -> str:
+        """The public task id."""
+        return self.journal.task_id
+
+    @property
+    def relay(self) -> Relay:
+        """Journals what the agent sends."""
+        return self._pursuit.relay
+
+    @property
+    def over(self) -> bool:
+        """A terminal entry stands in the journal."""
+        return self.journal.handoff.terminal is not None
+
+    @property
+    def working(self) -> bool:
+        """A request to the agent is being followed."""
+        return self._work is not None and not self._work.done()
+
+    @property
+    def quiet(self) -> bool:
+        """Nothing runs for it and everything that it wrote is committed."""
+        return not self.working and not len(self._asides) and self.journal.settled
+
+    def start(self, request: Request) -> None:
+        """Begin to drive the handoff; returns at once."""
+        self._work = asyncio.get_running_loop().create_task(self._drive(request))
+
+    def write(self, drafts: Sequence[Draft], keys: Sequence[KeyRow] = (), inbox: Sequence[int] = ()) -> int:
+        """Journal something that did not come from the agent."""
+        self.idle_since = self._node.clock.monotonic()
+        return self.journal.write(drafts, self.viewer.row, keys, inbox)
+
+    async def take_input(
+        self, body: Json, keys: Sequence[KeyRow], headers: Mapping[str, str], inbox: Sequence[int] = ()
+    ) -> int:
+        """Journal a later message and see that the agent gets it.
+
+        Returns:
+            The position of its ``input`` entry.
+        """
+        waited = self.journal.handoff.state is State.SUSPENDED
+        position = self.write([Draft(Kind.INPUT, write(body))], keys, inbox)
+        self.relay.note_input(body)
+        await self.journal.written(position)
+        request = Request(Ask.FOLLOW, body, headers, position)
+        if waited:
+            await self._settle_down()
+            self.start(request)
+        elif self.working:
+            self._asides.start(self._pursuit.forward(request))
+        return position
+
+    async def cancel(self, body: Json, inbox: Sequence[int] = ()) -> None:
+        """Record the wish, pass it to the agent, and see that the task ends.
+
+        Raises:
+            A2AFault: it has ended already.
+        """
+        if self.over:
+            raise A2AFault("TaskNotCancelable", f"Task {self.task_id} has already ended", {"taskId": self.task_id})
+        await self.journal.written(self.write([Draft(Kind.CANCEL, write(body))], (), inbox))
+        await self.carry_out_cancel()
+
+    async def carry_out_cancel(self) -> None:
+        """Have a recorded wish to cancel carried out: by the agent if it can, else by the sidecar's own word."""
+        agent_task = self.relay.ids.agent_task
+        if agent_task and not self.over:
+            try:
+                async with asyncio.timeout(CANCEL_GRACE_S):
+                    answer = await self._node.link.cancel(agent_task)
+                if answer is not None:
+                    self.relay.snapshot(answer)
+            except (AgentError, TimeoutError):
+                pass  # it may be hanging or gone: the grace below covers both
+        deadline = self._node.clock.monotonic() + CANCEL_GRACE_S
+        while not self.over and self._work is not None and self.working:
+            left = deadline - self._node.clock.monotonic()
+            if left <= 0:
+                break
+            await asyncio.wait([self._work], timeout=left)
+        self.relay.finish(CANCELED, "Canceled by the client.")
+        await self.journal.written()
+        self._pursuit.stop_following()
+
+    def agent_lost(self, reason: str) -> None:
+        """The agent's process is known to be gone or to hang: give the run up."""
+        if self.working:
+            self._pursuit.interrupt(lambda endings: endings.orphan(reason))
+
+    def check_progress(self, limit_s: float) -> None:
+        """A run that is alive but has shown nothing for too long is set aside for an operator."""
+        waits = self.viewer.fold.state == AUTH_REQUIRED
+        silent = self._node.clock.monotonic() - self._pursuit.progress_at > limit_s
+        if self.working and silent and not waits:
+            self._pursuit.interrupt(lambda endings: endings.review("no_progress"))
+
+    async def hand_over(self, reason: str) -> None:
+        """Give the handoff up, so that another sidecar may claim it at once; tell the agent's run to stop."""
+        Endings(self._node, self.journal, self.viewer).orphan(reason)
+        await self.journal.written()
+        self.journal.abandon()
+        if self.working:
+            await self._pursuit.tell_to_stop()
+
+    async def close(self) -> None:
+        """Stop whatever runs for it, without a word to the journal."""
+        if self._work is not None:
+            self._work.cancel()
+            await asyncio.gather(self._work, return_exceptions=True)
+        await self._asides.cancel()
+
+    async def _drive(self, request: Request) -> None:
+        try:
+            await self._pursuit.run(request)
+            await self.journal.written()
+            if self.journal.lost.is_set() and not self.over:
+                await self._stop_superseded_run()
+        finally:
+            self.idle_since = self._node.clock.monotonic()
+            self._on_idle(self)
+            self._node.kick.set()
+
+    async def _settle_down(self) -> None:
+        """The last request has led to a question: let its stream end before the next one begins."""
+        if self._work is not None and not self._work.done():
+            await asyncio.wait([self._work], timeout=ANSWER_ENDS_S)
+            self._pursuit.stop_following()
+            await asyncio.wait([self._work])
+
+    async def _stop_superseded_run(self) -> None:
+        """Another session owns the handoff: this run's output counts no more, unless the other one took it over."""
+        agent_task = self.relay.ids.agent_task
+        deadline = self._node.clock.monotonic() + REBOUND_WAIT_S
+        while self._node.clock.monotonic() < deadline:
+            bound = await self._bound_by_other()
+            if bound is not None:
+                if (bound.get("endpoint"), bound.get("task")) != (self._node.link.endpoint, agent_task):
+                    await self._pursuit.tell_to_stop()
+                return
+            await asyncio.sleep(0.1)
+        await self._pursuit.tell_to_stop()
+
+    async def _bound_by_other(self) -> Json | None:
+        """What the new owner has bound, None while it has not."""
+        try:
+            entries = await self._node.store.entries(self.task_id, self.journal.committed)
+        except StoreError:
+            return None
+        bound = [each.body for each in entries if each.kind is Kind.BOUND and each.body is not None]
+        return parse_stored(bound[-1]) if bound else None

@@ -1,0 +1,274 @@
+"""Which handoffs this session owns, and how it comes to own them.
+
+A handoff is claimed under a higher fence, its journal adopted up to the granted tip, and the claim committed: only
+then may anything be done. Everything else in the runtime asks here for an owner and never claims by itself.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from bridge.a2a.fold import TaskFold
+from bridge.a2a.refold import advance, refold
+from bridge.a2a.shown import Shown
+from bridge.handoff import Handoff, State
+from bridge.journal import Draft, Entry, Fence, Kind, chain, genesis
+from bridge.jsontext import write
+from bridge.quorum import Append, Claim, Granted, Refusal, Refused
+from sidecar.ports import Caller, Json, KeyRow, SendCall, Sent
+from sidecar.runtime.node import Node
+from sidecar.runtime.owned import OwnedJournal
+from sidecar.runtime.owner import Owner
+from sidecar.runtime.pursuit import Ask, Request
+from sidecar.runtime.requests import Requests
+from sidecar.runtime.views import Viewer, row_of
+
+log = logging.getLogger(__name__)
+
+READ_CHUNK = 2000
+CLAIM_TRIES = 4
+IDLE_KEPT_S = 5.0
+
+
+class Ownership:
+    """The handoffs that this session owns.
+
+    Args:
+        node: what this sidecar holds in common.
+
+    Attributes:
+        owners: by task id; an idle one is let go after a while and loaded again when needed.
+    """
+
+    def __init__(self, node: Node) -> None:
+        self._node = node
+        self.owners: dict[str, Owner] = {}
+        self._loading: dict[str, asyncio.Lock] = {}
+
+    # --- new handoffs -----------------------------------------------------------------------------------------
+
+    async def dispatch(self, task: str, body: Json, key: KeyRow, call: SendCall) -> bool:
+        """Begin a handoff: journal it, claim it, have its agent called.
+
+        Returns:
+            False if a journal of that id exists already.
+
+        Raises:
+            StoreError: nothing was written; the agent heard nothing.
+        """
+        node = self._node
+        fence = Fence(1, node.session)
+        ready = node.link.ready
+        drafts = [
+            Draft(Kind.DISPATCHED, write(body)),
+            Draft(Kind.CLAIMED, write({"owner": node.name, "attempt": 1, "reason": "accepted"})),
+        ]
+        if ready:
+            endpoint = {"endpoint": node.link.endpoint, "task": "", "context": "", "fresh": True}
+            drafts.append(Draft(Kind.BOUND, write(endpoint)))
+        begin = genesis(task)
+        entries = chain(begin, fence, node.clock.wall_ms(), drafts)
+        handoff = Handoff.absent(task)
+        for entry in entries:
+            handoff.apply(entry, trusted=True)
+        fold = advance(TaskFold(), Kind.DISPATCHED, body)
+        context = body["context"] or ""
+        view = row_of(handoff, fold, call.caller, context, node.clock.wall_ms())
+        append = Append(task, fence, begin.seq, begin.hash, entries, 0)
+        answer = await node.store.voter.dispatch(append, view, [key])
+        if isinstance(answer, Refused):
+            return False
+        owner = self._install(handoff, fence, Shown(), fold, call.caller, context)
+        owner.start(Request(Ask.BEGIN, headers=call.headers))
+        return True
+
+    # --- handoffs that exist ----------------------------------------------------------------------------------
+
+    async def own(self, task: str, reason: str) -> Owner | None:
+        """The owner of a handoff in this session, loaded or claimed if need be; None if another one has it."""
+        owner = self.owners.get(task)
+        if owner is not None and not owner.journal.lost.is_set():
+            return owner
+        lock = self._loading.setdefault(task, asyncio.Lock())
+        async with lock:
+            owner = self.owners.get(task)
+            if owner is not None and not owner.journal.lost.is_set():
+                return owner
+            try:
+                entries = await self.journal(task)
+                if entries and entries[-1].fence.session == self._node.session:
+                    return self._load(task, entries)
+                return await self._claim(task, entries, reason)
+            finally:
+                self._loading.pop(task, None)
+
+    async def journal(self, task: str) -> list[Entry]:
+        """The whole committed journal of a task."""
+        entries: list[Entry] = []
+        while True:
+            after = entries[-1].seq if entries else 0
+            more = await self._node.store.entries(task, after, READ_CHUNK)
+            entries.extend(more)
+            if len(more) < READ_CHUNK:
+                return entries
+
+    def let_go(self) -> None:
+        """Forget owners that have had nothing to do for a while; their handoffs stay owned."""
+        now = self._node.clock.monotonic()
+        for task, owner in list(self.owners.items()):
+            lost = owner.journal.lost.is_set()
+            if lost or (owner.quiet and now - owner.idle_since > IDLE_KEPT_S):
+                self._remove(task, owner)
+
+    async def release_all(self, reason: str) -> None:
+        """Hand every handoff over (drain)."""
+        await asyncio.gather(*(owner.hand_over(reason) for owner in list(self.owners.values())))
+
+    async def close(self) -> None:
+        """Stop whatever runs for owned handoffs, without a word to their journals."""
+        await asyncio.gather(*(owner.close() for owner in list(self.owners.values())))
+
+    def _load(self, task: str, entries: Sequence[Entry]) -> Owner:
+        handoff = Handoff.fold(task, entries)
+        return self._install_from(handoff, handoff.fence, entries)
+
+    async def _claim(self, task: str, entries: list[Entry], reason: str) -> Owner | None:
+        node = self._node
+        if not entries:
+            return None
+        handoff = Handoff.fold(task, entries)
+        n = handoff.fence.n + 1
+        for _ in range(CLAIM_TRIES):
+            fence = Fence(n, node.session)
+            answer = await node.store.voter.claim(Claim(task, fence, node.session))
+            if isinstance(answer, Granted):
+                return await self._adopt(handoff, entries, fence, answer, reason)
+            if answer.reason is not Refusal.FENCED:
+                return None
+            n = answer.promised.n + 1
+        return None
+
+    async def _adopt(
+        self, handoff: Handoff, entries: list[Entry], fence: Fence, granted: Granted, reason: str
+    ) -> Owner | None:
+        """Bring the fold up to exactly the granted tip, then commit the claim: only now may anything be done."""
+        node = self._node
+        task = handoff.task_id
+        if granted.tip.seq > handoff.tip.seq:
+            more = await node.store.entries(task, handoff.tip.seq, granted.tip.seq - handoff.tip.seq)
+            for entry in more:
+                handoff.apply(entry)
+            entries = [*entries, *more]
+        if handoff.tip.seq != granted.tip.seq or handoff.tip.hash != granted.tip.hash:
+            return None
+        body = {"owner": node.name, "attempt": handoff.attempts, "reason": reason}
+        claimed = chain(handoff.tip, fence, node.clock.wall_ms(), [Draft(Kind.CLAIMED, write(body))])
+        tip = handoff.tip
+        for entry in claimed:
+            handoff.apply(entry, trusted=True)
+        caller, context, fold = _whose(handoff, entries)
+        view = row_of(handoff, fold, caller, context, node.clock.wall_ms())
+        answer = await node.store.voter.append(Append(task, fence, tip.seq, tip.hash, claimed, tip.seq), view)
+        if isinstance(answer, Refused):
+            return None
+        node.observer.count("takeovers", reason=reason)
+        log.info(
+            "task %s: claimed under fence %d (%s)", task, fence.n, reason, extra={"task": task, "fence": fence.n}
+        )
+        return self._install_from(handoff, fence, entries, fold)
+
+    def _install_from(
+        self, handoff: Handoff, fence: Fence, entries: Sequence[Entry], fold: TaskFold | None = None
+    ) -> Owner:
+        caller, context, fold = (*_whose(handoff, entries)[:2], fold or refold(entries))
+        return self._install(handoff, fence, Shown.fold(entries), fold, caller, context)
+
+    def _install(
+        self, handoff: Handoff, fence: Fence, shown: Shown, fold: TaskFold, caller: Caller, context: str
+    ) -> Owner:
+        node = self._node
+        journal = OwnedJournal(node, handoff, fence)
+        extensions = handoff.dispatched.get("extensions") or ()
+        viewer = Viewer(fold, caller, context, node.clock, extensions)
+        owner = Owner(node, journal, Requests(node, shown), viewer, self._idle)
+        node.hub.channel(handoff.task_id).open_at(handoff.tip.seq)
+        self.owners[handoff.task_id] = owner
+        return owner
+
+    def _idle(self, owner: Owner) -> None:
+        if owner.journal.lost.is_set() or owner.journal.handoff.state is State.ORPHANED:
+            self._remove(owner.task_id, owner)
+
+    def _remove(self, task: str, owner: Owner) -> None:
+        if self.owners.get(task) is owner:
+            del self.owners[task]
+            self._node.hub.release(task)
+
+    # --- what comes for an existing task ----------------------------------------------------------------------
+
+    async def deliver_input(self, task: str, body: Json, key: KeyRow, headers: Mapping[str, str]) -> int:
+        """Have a later message journalled by whoever owns the task.
+
+        Returns:
+            The journal position after which its events stand.
+        """
+        owner = await self.own(task, "input")
+        if owner is not None:
+            return await owner.take_input(body, [key], headers)
+        handoff = await self._node.store.handoff_row(task)
+        after = handoff.voter.tip.seq if handoff else 0
+        await self._node.store.inbox_put(task, "input", write({"input": body, "key": key_json(key)}))
+        return after
+
+    async def cancel(self, task: str, body: Json) -> bool:
+        """Have a task canceled by whoever owns it; False where that is another session, which was told."""
+        owner = await self.own(task, "cancel")
+        if owner is not None:
+            await owner.cancel(body)
+            return True
+        await self._node.store.inbox_put(task, "cancel", write(body))
+        return False
+
+    async def answered(self, sent: Sent, message_id: str = "") -> None:
+        """Record that a response was written out, so that its messageId is free for a new message."""
+        owner = self.owners.get(sent.task_id)
+        rows = await self._node.store.keys(sent.key_hash)
+        row = next((each for each in rows if each.generation == sent.generation), None)
+        if row is None or row.answered:
+            return
+        done = KeyRow(row.key_hash, row.generation, row.task_id, row.intent, True)
+        body = write({"messageId": message_id or row.key_hash, "generation": row.generation})
+        owner = owner or await self.own(sent.task_id, "answered")
+        if owner is not None:
+            owner.write([Draft(Kind.ANSWERED, body)], [done])
+        else:
+            answer = {"answered": {"messageId": message_id or row.key_hash}, "key": key_json(done)}
+            await self._node.store.inbox_put(sent.task_id, "answered", write(answer))
+
+    async def input_position(self, task: str, message_id: str) -> int:
+        """The journal position of an input, 0 if it is not there yet."""
+        for entry in await self.journal(task):
+            if entry.kind is Kind.INPUT and entry.body is not None and message_id.encode() in entry.body:
+                return entry.seq
+        return 0
+
+
+def key_json(key: KeyRow) -> dict[str, Any]:
+    """A key row as JSON, for the inbox."""
+    return {
+        "key_hash": key.key_hash,
+        "generation": key.generation,
+        "task_id": key.task_id,
+        "intent": key.intent,
+        "answered": key.answered,
+    }
+
+
+def _whose(handoff: Handoff, entries: Sequence[Entry]) -> tuple[Caller, str, TaskFold]:
+    key = handoff.dispatched["key"]
+    fold = refold(entries)
+    context = fold.task().get("contextId") if fold.exists else None
+    return Caller(key["tenant"], key["principal"]), context or handoff.dispatched.get("context") or "", fold

@@ -1,0 +1,282 @@
+"""Asking the agent and following what it does, until nothing is left to ask.
+
+The loop is always the same: a request is recorded, made durable, sent; its events go through the relay; the way it
+ends decides the next request, or that there is none. The end of a stream is not death, and a living run is not run
+twice: before anything is repeated the agent is asked (``_reattach``).
+
+This file must not know what clients want (``owner``) or who may own a handoff (``ownership``).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from bridge.a2a.dialect import FAILED, INPUT_REQUIRED
+from bridge.a2a.faults import ERRORS, error_object
+from bridge.handoff import State
+from bridge.journal import Kind
+from sidecar.errors import AgentError, AgentUnavailable
+from sidecar.ports import AgentRun, EndKind, Json, Probe, RunEnd
+from sidecar.runtime.asides import Asides
+from sidecar.runtime.endings import Endings
+from sidecar.runtime.node import Node
+from sidecar.runtime.owned import OwnedJournal
+from sidecar.runtime.relay import Relay
+from sidecar.runtime.requests import Requests
+from sidecar.runtime.views import Viewer
+
+log = logging.getLogger(__name__)
+
+LATE_EVENTS_S = 5.0
+PAUSE_FIRST_S = 0.02
+PAUSE_MOST_S = 2.0
+_TASK_NOT_FOUND = ERRORS["TaskNotFound"].jsonrpc
+
+
+class Ask(StrEnum):
+    """What the agent is asked next."""
+
+    BEGIN = "begin"  # the client's message, for the first time
+    RESUME = "resume"  # a new run after another one was lost
+    FOLLOW = "follow"  # a later message, or a recorded one again
+    REATTACH = "reattach"  # nothing: follow the run that is there
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """The next thing to ask.
+
+    Attributes:
+        ask: what.
+        input: body of the ``input`` entry for FOLLOW.
+        headers: of the living caller, if there is one.
+        position: journal position of that entry, 0 for a replay.
+    """
+
+    ask: Ask
+    input: Json = field(default_factory=dict)
+    headers: Mapping[str, str] = field(default_factory=dict)
+    position: int = 0
+
+
+class Pursuit:
+    """Drives the agent for one handoff.
+
+    Args:
+        node: what this sidecar holds in common.
+        journal: the handoff's journal, owned by this session.
+        requests: makes the messages that the agent gets.
+        viewer: makes the row that reads use.
+        asides: keeps what runs beside the loop.
+
+    Attributes:
+        relay: journals what the agent sends; a new one for each run.
+        progress_at: when the agent last sent something (seconds, monotonic).
+    """
+
+    def __init__(
+        self, node: Node, journal: OwnedJournal, requests: Requests, viewer: Viewer, asides: Asides
+    ) -> None:
+        self._node, self._journal, self._requests, self._viewer = node, journal, requests, viewer
+        self._asides = asides
+        self._endings = Endings(node, journal, viewer)
+        self._agent_run: AgentRun | None = None
+        self._interrupt: Callable[[], None] | None = None
+        self.relay: Relay = requests.relay(journal, viewer)
+        self.progress_at = node.clock.monotonic()
+
+    async def run(self, request: Request | None) -> None:
+        """Carry out a request and all that follow from it."""
+        self._interrupt = None
+        try:
+            while request is not None and not self._journal.lost.is_set():
+                request = await self._carry_out(request)
+        except Exception:
+            log.exception("task %s: following its agent failed", self._journal.task_id, extra=self._extra())
+            self._node.observer.count("owner_failures")
+            self._endings.orphan("owner_failed")
+
+    def interrupt(self, ending: Callable[[Endings], None]) -> None:
+        """Stop following the run and end it in this way."""
+        self._interrupt = lambda: ending(self._endings)
+        self.stop_following()
+
+    def stop_following(self) -> None:
+        """Close the connection to the run; what the run does is its own affair."""
+        if self._agent_run is not None:
+            self._asides.start(self._agent_run.close())
+
+    async def tell_to_stop(self) -> None:
+        """Ask the agent to cancel the run, if it can be reached."""
+        agent_task = self.relay.ids.agent_task
+        if agent_task:
+            try:
+                await self._node.link.cancel(agent_task)
+            except AgentError as error:
+                log.info("task %s: its run could not be told to stop: %s", self._journal.task_id, error)
+
+    async def forward(self, request: Request) -> None:
+        """A message for a run that is at work: the agent gets it beside the stream that is being followed."""
+        agent_run = await self._node.link.start(self._message(request), request.headers)
+        async for _ in agent_run.batches():
+            pass
+        end = agent_run.end
+        if end is not None and end.error is not None and not self.relay.over:
+            self._endings.refuse_input(request.input, request.position, end.error, "")
+
+    # --- one request ------------------------------------------------------------------------------------------
+
+    async def _carry_out(self, request: Request) -> Request | None:
+        ask = request.ask
+        if ask is Ask.RESUME:
+            self.relay = self._requests.relay(self._journal, self._viewer, again=True)
+        if ask in (Ask.BEGIN, Ask.RESUME) and not self._node.link.ready:
+            await self._await_agent()
+        recorded = ask is Ask.BEGIN and self._journal.handoff.state is State.RUNNING
+        if ask is Ask.FOLLOW:
+            self.relay.ids.rebind()
+        bound = self.relay.expect(fresh=ask in (Ask.BEGIN, Ask.RESUME))
+        if not recorded:
+            self._journal.write([bound], self._viewer.row)
+        # The agent hears of nothing that is not durable.
+        if not await self._journal.written():
+            return None
+        self.progress_at = self._node.clock.monotonic()
+        if ask is Ask.REATTACH:
+            return await self._reattach()
+        end = await self._follow(await self._node.link.start(self._message(request), request.headers))
+        if self._settled():
+            return self._after_settling()
+        if self.relay.heard == 0:
+            return await self._nothing_heard(request, end)
+        if end.kind is EndKind.TOO_LARGE:
+            self._asides.start(self.tell_to_stop())
+            self.relay.finish(FAILED, f"The agent sent an event above the limit: {end.detail}")
+            return None
+        return await self._reattach()
+
+    def _message(self, request: Request) -> Json:
+        if request.ask is Ask.FOLLOW:
+            return self._requests.follow_up(request.input, self._journal, self.relay)
+        return self._requests.opening(self._journal, self.relay, again=request.ask is Ask.RESUME)
+
+    async def _follow(self, agent_run: AgentRun) -> RunEnd:
+        relay = self.relay
+        self._agent_run = agent_run
+        if self._journal.lost.is_set() or self._interrupt is not None:
+            await agent_run.close()
+        async for batch in agent_run.batches():
+            self.progress_at = self._node.clock.monotonic()
+            relay.take(batch)
+            if relay.over or relay.replay is not None:
+                # The connection is worth keeping: the stream is read to its end, for a while.
+                self._asides.start(self._read_out(agent_run))
+                return RunEnd(EndKind.CLEAN)
+            await self._journal.room()
+        return agent_run.end or RunEnd(EndKind.CLOSED)
+
+    async def _read_out(self, agent_run: AgentRun) -> None:
+        try:
+            async with asyncio.timeout(LATE_EVENTS_S):
+                async for batch in agent_run.batches():
+                    self._node.observer.count("events_after_terminal", len(batch))
+        except TimeoutError:
+            pass
+        finally:
+            await agent_run.close()
+
+    def _settled(self) -> bool:
+        """Nothing has to be found out about how the request ended."""
+        relay = self.relay
+        return bool(
+            relay.over
+            or relay.suspended
+            or relay.replay is not None
+            or self._interrupt is not None
+            or self._journal.lost.is_set()
+        )
+
+    def _after_settling(self) -> Request | None:
+        if self._interrupt is not None and not self.relay.over:
+            self._interrupt()
+        elif self.relay.replay is not None and not self._journal.lost.is_set():
+            return Request(Ask.FOLLOW, self.relay.replay)
+        return None
+
+    # --- how a request may end --------------------------------------------------------------------------------
+
+    async def _nothing_heard(self, request: Request, end: RunEnd) -> Request | None:
+        """The request led to no event at all."""
+        unreachable = end.kind is EndKind.REFUSED
+        if unreachable or await self._node.link.probe() is Probe.REFUSED:
+            if request.ask is Ask.BEGIN and unreachable and not await self._node.others_ready():
+                await self._await_agent()
+                if self._node.link.ready:
+                    return request
+                text = f"The agent of sidecar {self._node.name} is not reachable: send the message again later."
+                self.relay.answer_error(error_object("Internal", text), Kind.EXPIRED)
+                return None
+            self._endings.orphan("agent_gone")
+            return None
+        error = end.error or error_object("InvalidAgentResponse", _unusable(end))
+        if request.ask is Ask.BEGIN:
+            self.relay.answer_error(error)
+        elif request.ask is Ask.RESUME:
+            log.warning("task %s: resuming failed: %s", self._journal.task_id, error, extra=self._extra())
+            self._endings.orphan("resume_failed")
+        elif error.get("code") == _TASK_NOT_FOUND:
+            return self._again()
+        else:
+            self._endings.refuse_input(request.input, request.position, error, INPUT_REQUIRED)
+        return None
+
+    async def _reattach(self) -> Request | None:
+        """The stream ended but the task did not: ask the agent, and follow the run if it is there."""
+        pause = PAUSE_FIRST_S
+        agent_task = self.relay.ids.agent_task
+        while not self._settled():
+            moved = self.relay.moved
+            try:
+                task = await self._node.link.get(agent_task)
+            except AgentUnavailable:
+                self._endings.orphan("agent_gone")
+                return None
+            except AgentError as error:
+                log.info("task %s: its agent does not answer: %s", self._journal.task_id, error)
+            else:
+                if task is None:
+                    return self._again()
+                self.relay.snapshot(task)
+                if not self._settled():
+                    await self._follow(await self._node.link.subscribe(agent_task))
+            if not self._settled():
+                pause = PAUSE_FIRST_S if self.relay.moved > moved else min(pause * 2, PAUSE_MOST_S)
+                await asyncio.sleep(pause)
+        return self._after_settling()
+
+    def _again(self) -> Request | None:
+        """The agent has forgotten the run: it begins anew, unless it has begun too often."""
+        if self._journal.handoff.attempts < self._node.config.takeover.attempts_max:
+            return Request(Ask.RESUME)
+        self._endings.dead_letter(self.relay)
+        return None
+
+    async def _await_agent(self) -> None:
+        """Wait for an absent agent, but less long than a client would."""
+        deadline = self._node.clock.monotonic() + self._node.config.agent.absent_timeout_s
+        while not self._node.link.ready and self._node.clock.monotonic() < deadline:
+            if self._journal.lost.is_set():
+                return
+            await asyncio.sleep(PAUSE_FIRST_S)
+
+    def _extra(self) -> dict[str, object]:
+        return {"task": self._journal.task_id, "fence": self._journal.fence.n}
+
+
+def _unusable(end: RunEnd) -> str:
+    status = f" (HTTP status {end.status})" if end.status else ""
+    return f"The agent's answer cannot be used{status}: {end.detail or end.kind.value}"

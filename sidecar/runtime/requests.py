@@ -1,0 +1,69 @@
+"""The messages that the agent gets for one handoff, and the relay that takes what it answers.
+
+Binds ``bridge.a2a.resume`` to what this handoff's journal says; knows nothing of connections.
+"""
+
+from __future__ import annotations
+
+from bridge.a2a.ids import IdMap
+from bridge.a2a.reconcile import Run
+from bridge.a2a.resume import Attempt, Progress, delivered, first_message, followup_message, resume_message
+from bridge.a2a.shown import Shown
+from sidecar.ports import Json
+from sidecar.runtime.node import Node
+from sidecar.runtime.owned import OwnedJournal
+from sidecar.runtime.relay import Relay
+from sidecar.runtime.views import Viewer
+
+
+class Requests:
+    """Makes what the agent is asked.
+
+    Args:
+        node: what this sidecar holds in common.
+        shown: what clients were shown so far.
+    """
+
+    def __init__(self, node: Node, shown: Shown) -> None:
+        self._node, self._shown = node, shown
+
+    def relay(self, journal: OwnedJournal, viewer: Viewer, *, again: bool = False) -> Relay:
+        """A relay for the run that is there, or (``again``) for a new one from the cut."""
+        handoff = journal.handoff
+        bound = handoff.bound or {}
+        known = ("", "") if again else (bound.get("task", ""), bound.get("context", ""))
+        ids = IdMap(handoff.task_id, viewer.context_id, *known)
+        run = Run(self._shown, fresh=not again and handoff.attempts <= 1, seed=self._seed(journal, viewer))
+        return Relay(journal, run, ids, viewer, self._node.link.endpoint, self._node.observer)
+
+    def opening(self, journal: OwnedJournal, relay: Relay, *, again: bool) -> Json:
+        """The message that begins a run: the client's own, or the same again with where to go on."""
+        request = journal.handoff.dispatched["intent"]["inputs"]
+        if not again:
+            return first_message(request, relay.ids, self._attempt(journal))
+        return resume_message(request, relay.ids, self._attempt(journal), self._progress(relay))
+
+    def follow_up(self, entry: Json, journal: OwnedJournal, relay: Relay) -> Json:
+        """A later message, or a recorded one again, for the run that is there."""
+        return followup_message(entry, relay.ids, self._attempt(journal), self._progress(relay))
+
+    def _attempt(self, journal: OwnedJournal) -> Attempt:
+        return Attempt(journal.handoff.attempts, journal.fence.n, self._node.link.durable)
+
+    def _progress(self, relay: Relay) -> Progress:
+        shown, cut = self._shown, self._shown.cut
+        return Progress(
+            checkpoint=None if cut is None else cut.state,
+            receipts=tuple(shown.receipts),
+            delivered=delivered(relay.viewer.fold.task(), len(shown.statuses)),
+            answer=relay.run.owed,
+        )
+
+    def _seed(self, journal: OwnedJournal, viewer: Viewer) -> Json:
+        message = journal.handoff.dispatched["intent"]["inputs"].get("message") or {}
+        return {
+            "id": journal.task_id,
+            "contextId": viewer.context_id,
+            "status": {"state": "TASK_STATE_SUBMITTED"},
+            "history": [{**message, "taskId": journal.task_id, "contextId": viewer.context_id}],
+        }

@@ -1,0 +1,39 @@
+"""Whether the store can be written, measured by writing to it.
+
+Readiness must be false before a client's message fails, also on an idle sidecar, and true again by itself.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+from sidecar.errors import StoreError
+
+LOOK_S = 5.0
+LOOK_FAILING_S = 0.5
+
+
+class StoreWatch:
+    """Tries the store now and then.
+
+    Args:
+        attempt: writes something that changes nothing, and returns once it is durable.
+
+    Attributes:
+        problem: why the last attempt failed, "" when it did not.
+    """
+
+    def __init__(self, attempt: Callable[[], Awaitable[None]]) -> None:
+        self._attempt = attempt
+        self.problem = ""
+
+    async def run_forever(self) -> None:
+        """Try until cancelled."""
+        while True:
+            try:
+                await self._attempt()
+                self.problem = ""
+            except StoreError as error:
+                self.problem = str(error)
+            await asyncio.sleep(LOOK_FAILING_S if self.problem else LOOK_S)

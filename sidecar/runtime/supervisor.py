@@ -1,0 +1,235 @@
+"""Finding orphans and deciding, over and over, what this sidecar should do with each.
+
+Level-triggered: a sweep looks at all open handoffs and acts on those that nobody living owns; whatever fails is
+met again by the next sweep. It is woken by what matters (an orphan, an agent that came back), and by a slow
+clock that makes every lost wake-up harmless. What to do is decided by ``bridge.recovery``; this file only
+gathers the facts and carries the decision out.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Coroutine, Sequence
+from typing import Any
+
+from bridge.a2a.dialect import FAILED
+from bridge.a2a.faults import error_object
+from bridge.handoff import FINAL, Handoff, State
+from bridge.journal import Draft, Entry, Kind
+from bridge.jsontext import parse_stored, write
+from bridge.recovery import (
+    BoundRun,
+    Cancel,
+    DeadLetter,
+    Decision,
+    Limits,
+    Reattach,
+    Resume,
+    Review,
+    Situation,
+    Wait,
+    decide,
+    rank,
+)
+from sidecar.errors import SidecarError, StoreError
+from sidecar.ports import KeyRow
+from sidecar.runtime.node import Node
+from sidecar.runtime.owner import Owner
+from sidecar.runtime.ownership import Ownership
+from sidecar.runtime.pursuit import Ask, Request
+from sidecar.store import HandoffRow
+
+log = logging.getLogger(__name__)
+
+SWEEP_S = 0.25
+AT_ONCE = 16
+
+
+class Supervisor:
+    """Watches all handoffs of the store for this sidecar.
+
+    Args:
+        node: what this sidecar holds in common.
+        ownership: claims and drives.
+    """
+
+    def __init__(self, node: Node, ownership: Ownership) -> None:
+        self._node, self._ownership = node, ownership
+        self._seen_since: dict[str, float] = {}
+        self._groups: dict[str, str] = {}
+        self._busy: dict[str, asyncio.Task[None]] = {}
+        takeover = node.config.takeover
+        self._limits = Limits(
+            takeover.attempts_max, takeover.stagger_ms, int(node.config.journal.unacknowledged_s * 1000)
+        )
+
+    async def run_forever(self) -> None:
+        """Sweep until cancelled."""
+        node = self._node
+        while True:
+            try:
+                async with asyncio.timeout(SWEEP_S):
+                    await node.kick.wait()
+            except TimeoutError:
+                pass
+            node.kick.clear()
+            self._ownership.let_go()
+            for owner in list(self._ownership.owners.values()):
+                owner.check_progress(node.config.agent.progress_limit_s)
+            try:
+                await self.sweep()
+            except StoreError as error:
+                log.warning("looking for orphans failed and will be tried again: %s", error)
+                node.observer.count("sweep_failures")
+
+    async def sweep(self) -> None:
+        """Look at every open handoff once. One that fails does not keep the others from being looked at."""
+        node = self._node
+        sessions = await node.living()
+        living = {row.session for row in sessions}
+        fit = (row for row in sessions if row.ready and not row.draining and row.group == node.group)
+        standbys = sorted(row.name for row in fit)
+        for task in await node.store.inbox_waiting():
+            self._act(task, self._empty_inbox(task))
+        now = node.clock.monotonic()
+        orphans: set[str] = set()
+        for row in await node.store.open_handoffs():
+            if row.state in (State.SUSPENDED, State.REVIEW):
+                continue
+            if not self._claimable(row, living):
+                continue
+            orphans.add(row.task)
+            since = self._seen_since.setdefault(row.task, now)
+            self._act(row.task, self._recover(row, standbys, int((now - since) * 1000)))
+        for task in set(self._seen_since) - orphans:
+            del self._seen_since[task]
+
+    def _claimable(self, row: HandoffRow, living: set[str]) -> bool:
+        owner = self._ownership.owners.get(row.task)
+        if owner is not None and not owner.journal.lost.is_set():
+            # Owned here: an owner that has nothing to do although something is due is started again.
+            return owner.quiet and row.state in (State.CLAIMED, State.RUNNING, State.ORPHANED)
+        return row.released or row.owner == self._node.session or row.owner not in living
+
+    def _act(self, task: str, work: Coroutine[Any, Any, None]) -> None:
+        if task in self._busy or len(self._busy) >= AT_ONCE:
+            work.close()
+            return
+        running = asyncio.get_running_loop().create_task(self._guarded(task, work))
+        self._busy[task] = running
+
+    async def _guarded(self, task: str, work: Coroutine[Any, Any, None]) -> None:
+        try:
+            await work
+        except SidecarError as error:
+            log.warning(
+                "task %s: recovering failed and will be tried again: %s", task, error, extra={"task": task}
+            )
+            self._node.observer.count("recovery_failures")
+        except Exception:
+            log.exception("task %s: recovering failed", task, extra={"task": task})
+            self._node.observer.count("recovery_failures")
+        finally:
+            full = len(self._busy) >= AT_ONCE
+            del self._busy[task]
+            if full:
+                self._node.kick.set()
+
+    async def _recover(self, row: HandoffRow, standbys: list[str], orphaned_ms: int) -> None:
+        node = self._node
+        entries = await self._ownership.journal(row.task)
+        handoff = Handoff.fold(row.task, entries)
+        if handoff.state in FINAL or handoff.dispatched.get("group", node.group) != node.group:
+            return
+        decision = decide(handoff, self._situation(handoff, entries, standbys, orphaned_ms), self._limits)
+        if isinstance(decision, Wait):
+            if decision.ms is not None:
+                asyncio.get_running_loop().call_later(decision.ms / 1000, node.kick.set)
+            return
+        owner = await self._ownership.own(row.task, _reason(row))
+        if owner is not None:
+            await self._carry_out(owner, decision)
+
+    def _situation(
+        self, handoff: Handoff, entries: Sequence[Entry], standbys: list[str], orphaned_ms: int
+    ) -> Situation:
+        node = self._node
+        mine = handoff.owner == node.name
+        order = rank(standbys, handoff.task_id)
+        return Situation(
+            claimable=True,
+            mine=mine,
+            agent_ready=node.link.ready,
+            draining=node.draining,
+            bound_run=self._bound_run(handoff),
+            rank=order.index(node.name) if node.name in order else len(order),
+            orphaned_ms=orphaned_ms,
+            unacknowledged_ms=self._unacknowledged_ms(handoff, entries),
+        )
+
+    def _bound_run(self, handoff: Handoff) -> BoundRun:
+        # An orphaned entry was written because the run was gone; without one, the run may have outlived its sidecar.
+        bound = handoff.bound
+        reachable = bound is not None and bound["endpoint"] == self._node.link.endpoint and bound["task"]
+        if handoff.state is State.ORPHANED or not reachable or not self._node.link.ready:
+            return BoundRun.GONE
+        return BoundRun.UNKNOWN
+
+    def _unacknowledged_ms(self, handoff: Handoff, entries: Sequence[Entry]) -> int:
+        if handoff.answered or any(entry.kind is Kind.EVENT for entry in entries):
+            return 0
+        accepted: int = handoff.dispatched.get("accepted_at", 0)
+        return max(0, self._node.clock.wall_ms() - accepted)
+
+    async def _carry_out(self, owner: Owner, decision: Decision) -> None:
+        node = self._node
+        handoff = owner.journal.handoff
+        if owner.working or handoff.terminal is not None:
+            return
+        match decision:
+            case Reattach():
+                owner.start(Request(Ask.REATTACH))
+            case Resume(cut=cut):
+                node.observer.count("resumed", cut="checkpoint" if cut else "start")
+                owner.start(Request(Ask.RESUME))
+            case Cancel():
+                await owner.carry_out_cancel()
+            case Review(reason=reason):
+                owner.write([Draft(Kind.REVIEW, write({"reason": reason, "detail": ""}))])
+            case DeadLetter(reason="unacknowledged"):
+                error = error_object(
+                    "Internal", "The message is too old to begin: nobody was told that it was accepted."
+                )
+                owner.relay.answer_error(error, Kind.EXPIRED)
+            case DeadLetter():
+                node.observer.count("dead_letters")
+                owner.relay.finish(
+                    FAILED, f"Given up after {handoff.attempts} attempts; the journal is kept whole."
+                )
+            case Wait():
+                pass
+
+    async def _empty_inbox(self, task: str) -> None:
+        """Fold in what other sidecars received for a handoff that is owned here, or by nobody living."""
+        waiting = await self._node.store.inbox_take(task)
+        if not waiting:
+            return
+        owner = await self._ownership.own(task, "input")
+        if owner is None:
+            return
+        for row in waiting:
+            body = parse_stored(row.body)
+            if owner.over:
+                owner.write([Draft(Kind.ANSWERED, write({"messageId": "late"}))], (), [row.id])
+            elif row.kind == "input":
+                await owner.take_input(body["input"], [KeyRow(**body["key"])], {}, [row.id])
+            elif row.kind == "answered":
+                owner.write([Draft(Kind.ANSWERED, write(body["answered"]))], [KeyRow(**body["key"])], [row.id])
+            else:
+                await owner.cancel(body, [row.id])
+        await owner.journal.written()
+
+
+def _reason(row: HandoffRow) -> str:
+    return "released" if row.released else "orphaned"

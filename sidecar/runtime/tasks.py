@@ -1,0 +1,89 @@
+"""The runtime's face towards the fronts: ``ports.Tasks``.
+
+One method per thing that a client can want; each is carried out by the part that knows how.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+
+from bridge.a2a.dialect import ENDS_STREAM, TERMINAL_STATES
+from bridge.a2a.faults import A2AFault
+from sidecar.ports import Caller, Frame, Json, ListPage, ListQuery, SendCall, Sent
+from sidecar.runtime.intake import Intake
+from sidecar.runtime.node import Node
+from sidecar.runtime.ownership import Ownership
+from sidecar.runtime.reading import Reading
+
+CANCEL_ELSEWHERE_S = 5.0
+
+
+class RuntimeTasks:
+    """What a front may ask.
+
+    Args:
+        node: what this sidecar holds in common.
+        ownership: claims handoffs and drives the ones that are owned here.
+    """
+
+    def __init__(self, node: Node, ownership: Ownership) -> None:
+        self._node, self._ownership = node, ownership
+        self._reading = Reading(node, ownership)
+        self._intake = Intake(node, ownership, self._reading)
+
+    async def send(self, call: SendCall) -> Sent:
+        """Journal a message and see that it runs."""
+        if self._node.draining:
+            raise A2AFault("Internal", "This sidecar is shutting down: send the message again, to another one.")
+        return await self._intake.send(call)
+
+    def tail(self, task_id: str, after: int) -> AsyncIterator[list[Frame]]:
+        """Committed events after a position."""
+        return self._node.hub.tail(task_id, after)
+
+    async def answered(self, sent: Sent) -> None:
+        """The response to this message was written out."""
+        await self._ownership.answered(sent)
+
+    async def get(self, task_id: str, caller: Caller, history_length: int | None = None) -> bytes:
+        """The Task as JSON text."""
+        return await self._reading.get(task_id, caller, history_length)
+
+    async def snapshot(self, task_id: str, caller: Caller) -> tuple[int, bytes, bool]:
+        """(seq, Task, a stream ends there).
+
+        Raises:
+            A2AFault: unknown, or terminal: there is nothing to subscribe to.
+        """
+        seq, text, state = await self._reading.snapshot(task_id, caller)
+        if state in TERMINAL_STATES:
+            raise A2AFault(
+                "UnsupportedOperation", f"Task {task_id} is in terminal state {state}", {"taskId": task_id}
+            )
+        return seq, text, state in ENDS_STREAM
+
+    async def list(self, query: ListQuery, caller: Caller) -> ListPage:
+        """One page of the caller's tasks."""
+        return await self._reading.list(query, caller)
+
+    async def cancel(self, task_id: str, caller: Caller, params: Json) -> bytes:
+        """Cancel, and return the Task as it ended."""
+        view = await self._reading.visible(task_id, caller)
+        if view.finished is not None:
+            raise A2AFault("TaskNotCancelable", f"Task {task_id} is {view.task_state}", {"taskId": task_id})
+        body = {"by": caller.principal, "metadata": params.get("metadata") or {}}
+        if not await self._ownership.cancel(task_id, body):
+            await self._ended_elsewhere(task_id)
+        return await self._reading.get(task_id, caller, None)
+
+    async def _ended_elsewhere(self, task_id: str) -> None:
+        row = await self._node.store.handoff_row(task_id)
+        after = row.voter.tip.seq if row else 0
+        try:
+            async with asyncio.timeout(CANCEL_ELSEWHERE_S):
+                async for batch in self._node.hub.tail(task_id, after):
+                    if any(frame.ends for frame in batch):
+                        return
+        except TimeoutError:
+            raise A2AFault("Internal", f"Task {task_id}: its owner has not canceled it yet; ask again.") from None
