@@ -37,21 +37,21 @@ _QUIET = ("uvicorn.access", "httpx", "httpcore", "aiohttp.access", "alembic", "s
 
 
 def configure(
-    options: LogOptions, stream: TextIO | None = None, *, name: str = "", session: str = ""
+    options: LogOptions, stream: TextIO | None = None, *, sidecar: str = "", session: str = ""
 ) -> logging.Handler:
     """Send every line of the process to one stream in one form; earlier handlers of the root are replaced.
 
     Args:
         options: form, least important level, colour.
         stream: standard error by default.
-        name: the sidecar's name, in every line as ``sidecar``.
+        sidecar: the sidecar's name, in every line.
         session: its boot nonce, in every line that does not say another.
 
     Returns:
         The handler, for tests and for a flush at the end.
     """
     out = sys.stderr if stream is None else stream
-    always = {key: value for key, value in (("session", session), ("sidecar", name)) if value}
+    always = {key: value for key, value in (("session", session), ("sidecar", sidecar)) if value}
     formatter: logging.Formatter
     if options.format == "json" or (options.format == "auto" and not out.isatty()):
         formatter = JsonLines(always)

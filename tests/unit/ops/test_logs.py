@@ -36,7 +36,7 @@ def restored() -> Iterator[None]:
 @pytest.fixture
 def lines() -> Any:
     out = io.StringIO()
-    configure(LogOptions(), out, session="boot1", name="left")
+    configure(LogOptions(), out, session="boot1", sidecar="left")
     return lambda: [json.loads(line) for line in out.getvalue().splitlines()]
 
 
