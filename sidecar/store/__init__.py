@@ -1,7 +1,7 @@
 """Journals in SQLite: the only package that knows SQL."""
 
 from sidecar.store.reads import HandoffRow, InboxRow, Reads
-from sidecar.store.sessionfile import Renewal, Session, SessionRow
+from sidecar.store.sessionrow import Renewal, Session, SessionRow
 from sidecar.store.sessions import Sessions
 from sidecar.store.store import Store, open_readonly
 from sidecar.store.voter import SqlVoter

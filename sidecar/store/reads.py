@@ -11,7 +11,7 @@ beside a busy event loop a thousand rows would take a thousand switch intervals.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -188,15 +188,13 @@ def _entries(connection: Connection, task: str, after: int, limit: int) -> list[
                 (*row[:5], row[5].hex(), row[6].hex(), row[7].hex(), row[8])
                 for row in connection.exec_driver_sql(_JOURNAL, (after, task, limit))
             ]
-        return [_entry(*row) for row in rows]
+        return [_entry(row) for row in rows]
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise StoreCorrupt(f"task {task}: an entry after {after} is damaged: {error}") from error
 
 
-def _entry(
-    position: int, n: int, session: str, kind: str, at: int, body_hash: str, prev: str, digest: str,
-    body: str | bytes | None,
-) -> Entry:  # fmt: skip
+def _entry(row: Sequence[Any]) -> Entry:
+    position, n, session, kind, at, body_hash, prev, digest, body = row
     stored = body.encode() if isinstance(body, str) else body
     return Entry(position & _SEQ_MASK, Fence(n, session), _KINDS[kind], at, body_hash, prev, digest, stored)
 

@@ -12,16 +12,15 @@ from __future__ import annotations
 import secrets
 import sqlite3
 import threading
-from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from bridge.lease import LEASE_MARGIN_MS, LEASE_TTL_MS, Evidence, Lease, may_claim
+from bridge.lease import LEASE_MARGIN_MS, LEASE_TTL_MS, Lease, may_claim
 from sidecar.store.connect import beside, connect
 from sidecar.store.faults import translated
 from sidecar.store.hosttime import boot_id, now_ms
 from sidecar.store.sessionlocks import SessionLocks
+from sidecar.store.sessionrow import Renewal, Session, SessionRow
 
 KEPT_MS = 3_600_000
 """Rows of sessions that are gone are kept for an hour: for the console, and as evidence."""
@@ -56,71 +55,6 @@ INSERT INTO sessions (session, name, boot, group_name, role, url, address, host_
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
 """
 _FORGET = "DELETE FROM sessions WHERE session != ? AND (host_boot != ? OR renewed_ms < ?) RETURNING session"
-
-
-class Renewal(StrEnum):
-    """A renewal's answer; an exception means that nobody knows."""
-
-    RENEWED = "renewed"
-    FENCED = "fenced"  # a newer session of this name exists, or this one was released
-
-
-@dataclass(frozen=True, slots=True)
-class Session:
-    """A registered session.
-
-    Attributes:
-        session: boot nonce: 16 random bytes in hex.
-        name: the sidecar's name, unique in the store.
-        boot: counts the sessions of this name.
-    """
-
-    session: str
-    name: str
-    boot: int
-
-
-@dataclass(frozen=True, slots=True)
-class SessionRow:
-    """What is known of a session.
-
-    Attributes:
-        session, name, boot: see ``Session``.
-        group: agent group.
-        role, url: as registered.
-        address: of its wake-up socket.
-        ready, draining, capacity: as of its last renewal.
-        age_ms: since the last renewal.
-        this_boot: it was registered since the host booted; if not, its process is gone and the age says nothing.
-        lock_free: no process holds its lock file: it is gone.
-        fenced: a newer session of its name was registered.
-        released: it said that it is leaving.
-    """
-
-    session: str
-    name: str
-    boot: int
-    group: str
-    role: str
-    url: str
-    address: str
-    ready: bool
-    draining: bool
-    capacity: int
-    age_ms: int
-    this_boot: bool
-    lock_free: bool
-    fenced: bool
-    released: bool
-
-    @property
-    def evidence(self) -> Evidence | None:
-        """The strongest evidence that the session is gone, if any."""
-        if self.released:
-            return Evidence.RELEASED
-        if self.fenced:
-            return Evidence.NEWER_BOOT
-        return Evidence.LOCK_FREED if self.lock_free or not self.this_boot else None
 
 
 class SessionFile:
@@ -184,7 +118,9 @@ class SessionFile:
 
         Args:
             session: as registered.
-            ready, draining, capacity: what others should know.
+            ready: the agent can be used.
+            draining: the sidecar is leaving.
+            capacity: how many more handoffs it would take.
             group: the agent group, which may become known only when the agent's card was read; None leaves it.
 
         Raises:
@@ -228,22 +164,8 @@ class SessionFile:
                 self._connection = None
 
     def _row(self, row: Any, now: int) -> SessionRow:
-        (
-            session,
-            name,
-            boot,
-            group,
-            role,
-            url,
-            address,
-            host_boot,
-            renewed,
-            ready,
-            draining,
-            capacity,
-            released,
-            fenced,
-        ) = row
+        (session, name, boot, group, role, url, address, host_boot, renewed, *flags) = row
+        ready, draining, capacity, released, fenced = flags
         return SessionRow(
             session, name, boot, group, role, url, address, bool(ready), bool(draining), capacity,
             max(0, now - renewed), host_boot == self._host_boot, not self._locks.held(session), bool(fenced),

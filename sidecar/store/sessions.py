@@ -13,7 +13,8 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TypeVar
 
-from sidecar.store.sessionfile import Renewal, Session, SessionFile, SessionRow
+from sidecar.store.sessionfile import SessionFile
+from sidecar.store.sessionrow import Renewal, Session, SessionRow
 from sidecar.store.wake import Wake
 
 T = TypeVar("T")
