@@ -133,7 +133,7 @@ class JsonRpc:
                 await stream.close()
             except Exception as error:  # noqa: BLE001 - a client is always answered
                 await stream.fail(self._failure(id_text, error))
-                if not isinstance(error, RpcError):
+                if not _is_answer(error):
                     return
             if sent is not None:
                 self._operations.answered(sent)
@@ -158,7 +158,7 @@ class JsonRpc:
                 answer = jsonrpc.result(id_text, value)
             except Exception as error:  # noqa: BLE001 - a client is always answered
                 answer = self._failure(id_text, error)
-                done = isinstance(error, RpcError)
+                done = _is_answer(error)
             await response.finish(answer)
             if sent is not None and done:
                 self._operations.answered(sent)
@@ -191,6 +191,15 @@ def _call(scope: Scope, params: Any, operation: Operation) -> Call:
         extensions=_extensions(scope),
         last_event_id=header(scope, b"last-event-id"),
     )
+
+
+def _is_answer(error: Exception) -> bool:
+    """Whether an error is how the message ended, so that the same messageId would be a new message.
+
+    What the agent said is. A failure on our side leaves the outcome unknown: the client is to ask again with the
+    same messageId, and attaches. An internal error without details may be either, so it is taken for ours.
+    """
+    return isinstance(error, RpcError) and (error.number != -32603 or error.data is not None)
 
 
 def _version_in_query(scope: Scope) -> str | None:

@@ -13,6 +13,7 @@ from a2a.client.errors import A2AClientTimeoutError
 from a2a.types import a2a_pb2 as pb
 from a2a.utils import errors as sdk_errors
 
+from sidecar.errors import RpcError
 from sidecar.ports import SendCall
 from tests.unit.front.fake_tasks import FakeTask, FakeTasks, hello, rpc_error, text_artifact
 from tests.unit.front.serving import Served, serving, until
@@ -139,6 +140,20 @@ async def test_and_dies_without_keep_alives(streaming: bool) -> None:
         task = served.tasks.tasks["task-1"]
         await until(lambda: task.fold.state == "TASK_STATE_COMPLETED")
         await until(lambda: served.tasks.followers == 0 and served.front.open_responses == 0)
+        assert not served.tasks.answers
+
+
+@pytest.mark.parametrize("streaming", [True, False])
+async def test_an_outcome_that_is_unknown_is_not_taken_for_an_answer(streaming: bool) -> None:
+    """The client is to ask again with the same messageId, and must then attach."""
+
+    async def failing(task: FakeTask, call: SendCall) -> None:
+        await task.fail(RpcError(-32603, "The journal cannot be written"))
+
+    async with serving(FakeTasks(failing)) as served, client_of(served, streaming=streaming) as client:
+        with pytest.raises(sdk_errors.InternalError):
+            [event async for event in client.send_message(message())]
+        await served.front.close()
         assert not served.tasks.answers
 
 
