@@ -1,0 +1,184 @@
+"""Voters, candidates and a network that loses, repeats and reorders: deterministic, driven by a list of numbers.
+
+Leases are left out on purpose (``holder_blocks`` is always false): they only decide when to try, so every promise
+checked here must hold however badly they are timed.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from bridge.journal import Draft, Entry, Fence, Kind, tip_of, verify
+from bridge.proposal import (
+    AppendAnswered,
+    Began,
+    ClaimAnswered,
+    Committed,
+    Effect,
+    Elapsed,
+    Event,
+    Lost,
+    Opened,
+    OpenJournal,
+    PrefixRead,
+    PreVoted,
+    ReadPrefix,
+    SendAppend,
+    SendClaim,
+    SendPreVote,
+)
+from bridge.proposer import Proposer, Stage
+from bridge.quorum import Refused, VoterView, decide_append, decide_claim
+
+TASK = "t"
+
+
+class Message(NamedTuple):
+    """Something under way: to a voter by name, or to a candidate ("")."""
+
+    to: str
+    arrive: Callable[[], None]
+
+
+@dataclass
+class Disk:
+    """One voter's stored state; a crash loses nothing of it."""
+
+    view: VoterView = field(default_factory=lambda: VoterView.empty(TASK))
+    entries: list[Entry] = field(default_factory=list)
+
+    def hash_at(self, seq: int) -> str | None:
+        return self.entries[seq - 1].hash if 1 <= seq <= len(self.entries) else None
+
+
+@dataclass
+class World:
+    """Everything that happens, one numbered choice at a time."""
+
+    names: tuple[str, ...]
+    now_ms: int = 0
+    disks: dict[str, Disk] = field(default_factory=dict)
+    candidates: list[Proposer] = field(default_factory=list)
+    network: list[Message] = field(default_factory=list)
+    shown: dict[int, Entry] = field(default_factory=dict)
+    owners: dict[int, str] = field(default_factory=dict)
+    lost: list[Lost] = field(default_factory=list)
+    drafts: int = 0
+
+    def __post_init__(self) -> None:
+        self.disks = {name: Disk() for name in self.names}
+
+    def stand(self, n: int) -> Proposer:
+        """Another session wants the handoff; sessions may well choose the same n."""
+        candidate = Proposer(TASK, Fence(n, f"s{len(self.candidates)}"), (self.names,))
+        self.candidates.append(candidate)
+        self.tell(candidate, Began())
+        return candidate
+
+    def offer(self, candidate: Proposer, *kinds: Kind) -> None:
+        """The owner appends something."""
+        self.drafts += 1
+        body = f'{{"x":{self.drafts}}}'.encode()
+        self.tell(candidate, Opened(self.now_ms, [Draft(kind, body) for kind in kinds]))
+
+    def tell(self, candidate: Proposer, event: Event) -> None:
+        for effect in candidate.handle(event):
+            self.carry_out(candidate, effect)
+
+    def carry_out(self, candidate: Proposer, effect: Effect) -> None:
+        match effect:
+            case OpenJournal():
+                first = () if candidate.log else (Kind.DISPATCHED,)
+                self.offer(candidate, *first, Kind.CLAIMED, Kind.EVENT)
+            case Committed():
+                self.show(candidate, effect.seq)
+            case Lost():
+                self.lost.append(effect)
+            case SendPreVote() | SendClaim() | ReadPrefix() | SendAppend():
+                self.network.append(Message(effect.voter, lambda: self.arrive(candidate, effect)))
+
+    def arrive(self, candidate: Proposer, effect: SendPreVote | SendClaim | ReadPrefix | SendAppend) -> None:
+        """A voter takes a request, writes, and only then answers."""
+        disk = self.disks[effect.voter]
+        answer = self.answer(candidate.fence, disk, effect)
+        self.network.append(Message("", lambda: self.tell(candidate, answer)))
+
+    def answer(self, fence: Fence, disk: Disk, asked: Effect) -> Event:
+        match asked:
+            case SendPreVote():
+                vote = decide_claim(disk.view, asked.claim, holder_blocks=False, now_ms=self.now_ms)
+                return PreVoted(asked.voter, fence, vote if isinstance(vote, Refused) else vote[1])
+            case SendClaim():
+                claimed = decide_claim(disk.view, asked.claim, holder_blocks=False, now_ms=self.now_ms)
+                if isinstance(claimed, Refused):
+                    return ClaimAnswered(asked.voter, fence, claimed)
+                disk.view = claimed[0]
+                return ClaimAnswered(asked.voter, fence, claimed[1])
+            case ReadPrefix():
+                prefix = tuple(disk.entries[: asked.tip.seq])
+                there = tip_of(TASK, prefix) == asked.tip
+                return PrefixRead(asked.voter, asked.tip, prefix if there else None)
+            case SendAppend():
+                appended = decide_append(disk.view, asked.append, disk.hash_at, voters=len(self.names))
+                if isinstance(appended, Refused):
+                    return AppendAnswered(asked.voter, fence, appended)
+                disk.view, plan, acknowledged = appended
+                keep = len(disk.entries) if plan.cut_from is None else plan.cut_from - 1
+                disk.entries = disk.entries[:keep] + list(plan.add)
+                return AppendAnswered(asked.voter, fence, acknowledged)
+            case _:
+                raise AssertionError(asked)
+
+    def show(self, candidate: Proposer, seq: int) -> None:
+        """What a client sees is what every later owner must have."""
+        for entry in candidate.log[:seq]:
+            assert self.shown.setdefault(entry.seq, entry) == entry, f"entry {entry.seq} shown twice"
+
+    def choose(self, action: int, pick: int) -> None:
+        """One step of a schedule."""
+        if action == 0:
+            promised = max(disk.view.promised.n for disk in self.disks.values())
+            self.stand(max(1, promised + pick % 3))
+        elif action == 1 and self.candidates:
+            self.tell(self.candidates[pick % len(self.candidates)], Elapsed())
+        elif action == 2 and self.candidates:
+            candidate = self.candidates[pick % len(self.candidates)]
+            if candidate.stage in (Stage.OPENING, Stage.OWNING):
+                self.offer(candidate, Kind.EVENT)
+        elif action == 3:
+            self.now_ms += pick % 700
+        elif self.network:
+            at = pick % len(self.network)
+            if action == 4:
+                self.network.pop(at)  # lost
+            elif action == 5:
+                self.network[at].arrive()  # and will arrive again
+            else:
+                self.network.pop(at).arrive()
+        self.check()
+
+    def heal(self) -> Proposer:
+        """Every message arrives, once and in order: a new candidate must get through."""
+        self.network.clear()
+        self.now_ms += 1_000
+        candidate = self.stand(max(disk.view.promised.n for disk in self.disks.values()) + 1)
+        while self.network:
+            self.network.pop(0).arrive()
+            self.check()
+        return candidate
+
+    def check(self) -> None:
+        """The promises, after every step."""
+        for disk in self.disks.values():
+            assert verify(TASK, disk.entries) == disk.view.tip
+            assert disk.view.committed <= len(disk.entries)
+            for entry in disk.entries:
+                session = self.owners.setdefault(entry.fence.n, entry.fence.session)
+                assert session == entry.fence.session, f"two sessions share n={entry.fence.n}"
+            for entry in disk.entries[: disk.view.committed]:
+                assert self.shown.setdefault(entry.seq, entry) == entry, "committed prefixes differ"
+        for candidate in self.candidates:
+            if candidate.stage is Stage.OWNING:
+                # It cannot have what a later owner committed, but all that came before.
+                older = [entry for entry in self.shown.values() if entry.fence <= candidate.fence]
+                assert all(candidate.log[entry.seq - 1 : entry.seq] == [entry] for entry in older), "entry lost"

@@ -1,0 +1,328 @@
+import random
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bridge.errors import InvariantViolation
+from bridge.journal import NO_FENCE, Draft, Entry, Fence, Kind, Tip, chain, genesis, tip_of
+from bridge.proposal import (
+    AppendAnswered,
+    Began,
+    ClaimAnswered,
+    Committed,
+    Effect,
+    Elapsed,
+    Lost,
+    Opened,
+    OpenJournal,
+    PrefixRead,
+    PreVoted,
+    ReadPrefix,
+    SendAppend,
+    SendClaim,
+    SendPreVote,
+)
+from bridge.proposer import Proposer, Stage, has_majority
+from bridge.quorum import Appended, Claim, Granted, Refusal, Refused
+from tests.unit.quorum_world import World
+
+TASK = "t"
+ABC = ("a", "b", "c")
+FENCE = Fence(2, "s2")
+CLAIM = Claim(TASK, FENCE, "s2")
+EMPTY = genesis(TASK)
+OLD = chain(EMPTY, Fence(1, "s1"), 1, [Draft(kind, b"{}") for kind in (Kind.DISPATCHED, Kind.CLAIMED, Kind.EVENT)])
+OLD_TIP = tip_of(TASK, OLD)
+CLAIMED = Opened(5, [Draft(Kind.CLAIMED, b"{}")])
+DISPATCH = Opened(5, [Draft(Kind.DISPATCHED, b"{}"), Draft(Kind.CLAIMED, b"{}")])
+
+
+def no(reason: Refusal, promised: Fence = NO_FENCE, committed: int = 0) -> Refused:
+    return Refused(reason, promised, EMPTY, committed)
+
+
+def yes(tip: Tip = OLD_TIP, committed: int = 0) -> Granted:
+    return Granted(tip, committed)
+
+
+def at(stage: Stage, *, voters: tuple[str, ...] = ABC, tip: Tip = OLD_TIP) -> Proposer:
+    """A proposer that has come this far with the first voters' help."""
+    proposer = Proposer(TASK, FENCE, (voters,))
+    helping = voters[: len(voters) // 2 + 1]
+    proposer.handle(Began())
+    if stage is not Stage.ASKING:
+        for voter in helping:
+            proposer.handle(PreVoted(voter, FENCE, yes(tip)))
+    if stage not in (Stage.ASKING, Stage.CLAIMING):
+        for voter in helping:
+            proposer.handle(ClaimAnswered(voter, FENCE, yes(tip)))
+    if stage in (Stage.ADOPTED, Stage.OPENING) and tip.seq:
+        proposer.handle(PrefixRead("a", tip, tuple(OLD)))
+    if stage is Stage.OPENING:
+        proposer.handle(CLAIMED if tip.seq else DISPATCH)
+    assert proposer.stage is stage
+    return proposer
+
+
+def ack(proposer: Proposer, voter: str, seq: int) -> list[Effect]:
+    entry = proposer.log[seq - 1]
+    return proposer.handle(AppendAnswered(voter, proposer.fence, Appended(proposer.fence, seq, entry.hash)))
+
+
+def test_a_candidate_asks_before_it_claims_and_claims_once_a_majority_would_grant() -> None:
+    proposer = Proposer(TASK, FENCE, (ABC,))
+    assert proposer.handle(Began()) == [SendPreVote(voter, CLAIM) for voter in ABC]
+    assert proposer.handle(Began()) == []
+    assert proposer.handle(PreVoted("a", FENCE, yes())) == []
+    assert proposer.handle(PreVoted("a", FENCE, yes())) == []
+    assert proposer.handle(PreVoted("b", Fence(1, "s2"), yes())) == []
+    assert proposer.handle(PreVoted("c", FENCE, yes())) == [SendClaim(voter, CLAIM) for voter in ABC]
+
+
+@pytest.mark.parametrize("stage", [Stage.ASKING, Stage.CLAIMING])
+def test_one_refusal_is_no_defeat_but_a_majority_is(stage: Stage) -> None:
+    proposer = at(stage)
+    answered = PreVoted if stage is Stage.ASKING else ClaimAnswered
+    assert proposer.handle(answered("a", FENCE, no(Refusal.HELD))) == []
+    assert proposer.handle(answered("b", FENCE, no(Refusal.FENCED, Fence(7, "s7")))) == [
+        Lost("fenced", Fence(7, "s7"))
+    ]
+    for late in (Began(), answered("c", FENCE, yes()), Elapsed(), CLAIMED):
+        assert proposer.handle(late) == []
+
+
+def test_a_voter_that_changes_its_mind_counts_once() -> None:
+    proposer = at(Stage.CLAIMING)
+    proposer.handle(ClaimAnswered("a", FENCE, no(Refusal.GRANTED_ELSEWHERE)))
+    proposer.handle(ClaimAnswered("a", FENCE, yes()))
+    proposer.handle(ClaimAnswered("a", FENCE, no(Refusal.GRANTED_ELSEWHERE)))
+    proposer.handle(ClaimAnswered("b", FENCE, yes()))
+    assert proposer.stage is Stage.CLAIMING
+    assert proposer.handle(ClaimAnswered("c", FENCE, yes())) == [ReadPrefix("b", OLD_TIP)]
+
+
+def test_the_most_advanced_granted_journal_is_adopted_by_fence_then_position() -> None:
+    for tips, best in [
+        ([Tip(Fence(1, "s"), 9, "x"), Tip(Fence(2, "r"), 3, "y")], "b"),
+        ([Tip(Fence(2, "r"), 4, "x"), Tip(Fence(2, "r"), 3, "y")], "a"),
+    ]:
+        proposer = at(Stage.CLAIMING)
+        proposer.handle(ClaimAnswered("a", FENCE, yes(tips[0])))
+        assert proposer.handle(ClaimAnswered("b", FENCE, yes(tips[1]))) == [
+            ReadPrefix(best, tips["ab".index(best)])
+        ]
+
+
+def test_a_grant_after_the_choice_changes_nothing() -> None:
+    proposer = at(Stage.READING)
+    later = Tip(Fence(1, "s1"), 9, "later")
+    assert proposer.handle(ClaimAnswered("c", FENCE, yes(later))) == []
+    assert proposer.handle(PrefixRead("c", later, tuple(OLD))) == []
+    assert proposer.handle(PrefixRead("a", OLD_TIP, tuple(OLD))) == [OpenJournal(tuple(OLD))]
+    assert proposer.handle(PrefixRead("a", OLD_TIP, tuple(OLD))) == []
+
+
+@pytest.mark.parametrize(
+    "gone",
+    [None, tuple(OLD[:2]), tuple(OLD[1:]), (*OLD[:2], OLD[2]._replace(at=9))],
+    ids=["none", "short", "head", "forged"],
+)
+def test_exactly_that_prefix_or_the_fence_is_abandoned(gone: tuple[Entry, ...] | None) -> None:
+    proposer = at(Stage.READING)
+    assert proposer.handle(PrefixRead("a", OLD_TIP, gone)) == [ReadPrefix("b", OLD_TIP)]
+    assert proposer.handle(PrefixRead("b", OLD_TIP, gone)) == [Lost("prefix_gone", FENCE)]
+
+
+def test_an_empty_journal_is_adopted_without_reading_and_opens_with_its_dispatch() -> None:
+    proposer = at(Stage.ADOPTED, tip=EMPTY)
+    effects = proposer.handle(DISPATCH)
+    assert [
+        (e.voter, e.append.after_seq, len(e.append.entries)) for e in effects if isinstance(e, SendAppend)
+    ] == [
+        ("a", 0, 2),
+        ("b", 0, 2),
+        ("c", 0, 2),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("tip", "drafts"),
+    [
+        (EMPTY, [Draft(Kind.CLAIMED, b"{}")]),
+        (EMPTY, [Draft(Kind.DISPATCHED, b"{}")]),
+        (OLD_TIP, [Draft(Kind.EVENT, b"{}"), Draft(Kind.CLAIMED, b"{}")]),
+        (OLD_TIP, []),
+    ],
+)
+def test_a_fence_opens_with_its_own_claim(tip: Tip, drafts: list[Draft]) -> None:
+    proposer = at(Stage.ADOPTED, tip=tip)
+    with pytest.raises(InvariantViolation):
+        proposer.handle(Opened(5, drafts))
+
+
+def test_each_voter_is_sent_what_it_surely_lacks() -> None:
+    proposer = at(Stage.CLAIMING)
+    proposer.handle(ClaimAnswered("a", FENCE, yes(OLD_TIP, 1)))
+    proposer.handle(ClaimAnswered("b", FENCE, yes(Tip(Fence(0, "z"), 2, "another"), 1)))
+    proposer.handle(PrefixRead("a", OLD_TIP, tuple(OLD)))
+    effects = proposer.handle(CLAIMED)
+    assert [
+        (e.voter, e.append.after_seq, len(e.append.entries)) for e in effects if isinstance(e, SendAppend)
+    ] == [
+        ("a", 3, 1),  # its granted tip is this journal's
+        ("b", 1, 3),  # it differs, so from what it knows to be committed
+        ("c", 3, 1),  # unknown: the end, and it will say if that is a gap
+    ]
+
+
+def test_copies_under_an_older_fence_never_count() -> None:
+    proposer = at(Stage.OPENING)
+    assert [
+        effect for effect in ack(proposer, "a", 3) + ack(proposer, "b", 3) if isinstance(effect, Committed)
+    ] == []
+    assert ack(proposer, "a", 4) == []
+    effects = ack(proposer, "b", 4)
+    assert effects[0] == Committed(4)
+    assert proposer.stage is Stage.OWNING
+
+
+def test_followers_hear_of_a_commit_even_when_nothing_follows() -> None:
+    proposer = at(Stage.OPENING)
+    ack(proposer, "a", 4)
+    effects = ack(proposer, "b", 4)
+    told = [(e.voter, e.append.entries, e.append.committed) for e in effects if isinstance(e, SendAppend)]
+    assert told == [("a", (), 4), ("b", (), 4)]
+    assert ack(proposer, "a", 4) == []
+    assert [e.append.committed for e in ack(proposer, "c", 4) if isinstance(e, SendAppend)] == [4]
+
+
+def test_appends_are_pipelined_and_each_acknowledgement_commits_what_it_covers() -> None:
+    proposer = at(Stage.OPENING, voters=("a",))
+    for number in range(3):
+        (sent,) = proposer.handle(Opened(number, [Draft(Kind.EVENT, b"{}")]))
+        assert isinstance(sent, SendAppend)
+        assert (sent.append.after_seq, len(sent.append.entries)) == (4 + number, 1)
+    assert ack(proposer, "a", 5) == [Committed(5)]
+    assert ack(proposer, "a", 4) == []
+    assert ack(proposer, "a", 7) == [Committed(7)]
+
+
+def test_a_gap_is_filled_from_what_the_voter_knows_to_be_committed() -> None:
+    proposer = at(Stage.OPENING)
+    for known, expected in ((1, 1), (9, 4)):
+        (sent,) = proposer.handle(AppendAnswered("c", FENCE, no(Refusal.GAP, committed=known)))
+        assert isinstance(sent, SendAppend)
+        assert (sent.voter, sent.append.after_seq, len(sent.append.entries)) == ("c", expected, 4 - expected)
+
+
+def test_an_owner_is_lost_when_no_majority_can_follow_it() -> None:
+    proposer = at(Stage.OPENING)
+    newer = Fence(5, "s5")
+    assert proposer.handle(AppendAnswered("a", FENCE, no(Refusal.FENCED, newer))) == []
+    assert proposer.handle(AppendAnswered("a", Fence(1, "s1"), no(Refusal.FENCED, newer))) == []
+    assert proposer.handle(AppendAnswered("c", FENCE, no(Refusal.PURGED, newer))) == [Lost("purged", newer)]
+
+
+@pytest.mark.parametrize(
+    "wrong", [Appended(Fence(1, "s1"), 4, "right"), Appended(FENCE, 4, "another"), Appended(FENCE, 99, "right")]
+)
+def test_an_acknowledgement_of_something_else_stops_the_process(wrong: Appended) -> None:
+    proposer = at(Stage.OPENING)
+    right = proposer.log[3].hash
+    answer = Appended(wrong.fence, wrong.seq, right if wrong.hash == "right" else wrong.hash)
+    with pytest.raises(InvariantViolation):
+        proposer.handle(AppendAnswered("a", FENCE, answer))
+
+
+def test_what_is_unanswered_is_sent_again() -> None:
+    assert Proposer(TASK, FENCE, (ABC,)).handle(Elapsed()) == []
+    asking = at(Stage.ASKING)
+    asking.handle(PreVoted("b", FENCE, yes()))
+    assert asking.handle(Elapsed()) == [SendPreVote("a", CLAIM), SendPreVote("c", CLAIM)]
+    assert at(Stage.CLAIMING).handle(Elapsed()) == [SendClaim(voter, CLAIM) for voter in ABC]
+    assert at(Stage.READING).handle(Elapsed()) == [ReadPrefix("a", OLD_TIP)]
+    assert at(Stage.ADOPTED).handle(Elapsed()) == []
+    opening = at(Stage.OPENING)
+    ack(opening, "b", 4)
+    again = [(e.voter, e.append.after_seq) for e in opening.handle(Elapsed()) if isinstance(e, SendAppend)]
+    assert again == [("a", 3), ("b", 4), ("c", 3)]
+    alone = at(Stage.OPENING, voters=("a",))
+    assert len(alone.handle(Elapsed())) == 1
+    ack(alone, "a", 4)
+    assert alone.handle(Elapsed()) == []
+
+
+def test_a_majority_of_every_set() -> None:
+    assert has_majority((ABC,), ("a", "c"))
+    assert not has_majority((ABC,), ("a", "x"))
+    assert not has_majority((("a", "b"),), ("a",))
+    assert not has_majority((ABC, ("c", "d", "e")), ("a", "b", "d"))
+    assert has_majority((ABC, ("c", "d", "e")), ("a", "c", "d"))
+
+
+SCHEDULE = st.lists(st.tuples(st.integers(0, 14), st.integers(0, 1_000)), max_size=150)
+
+
+@pytest.mark.parametrize("names", [("a",), ABC], ids=len)
+@settings(deadline=None, max_examples=150)
+@given(schedule=SCHEDULE)
+def test_nothing_shown_is_lost_and_a_healed_network_makes_progress(names: Any, schedule: list[Any]) -> None:
+    world = World(names)
+    for action, pick in [(0, 0), *schedule]:
+        world.choose(action, pick)
+    shown = dict(world.shown)
+    owner = world.heal()
+    assert owner.stage is Stage.OWNING
+    assert owner.committed == len(owner.log)
+    assert all(owner.log[seq - 1] == entry for seq, entry in shown.items())
+
+
+def test_long_contests_are_really_fought_and_lose_nothing() -> None:
+    fences = []
+    for seed in range(60):
+        rng = random.Random(seed)
+        world = World(ABC)
+        for action in rng.choices(range(9), weights=[3, 4, 4, 3, 1, 2, 9, 9, 9], k=250):
+            world.choose(action, rng.randrange(1_000))
+        owner = world.heal()
+        assert owner.stage is Stage.OWNING, f"seed {seed}"
+        fences.append(len({entry.fence.n for entry in owner.log}))
+    # The schedules are worth nothing unless several owners wrote to one journal in many of them.
+    assert sum(count > 2 for count in fences) > 10
+
+
+def run(world: World, away: str = "nobody") -> None:
+    """Deliver everything, in order; messages to one voter are lost while it is away."""
+    while world.network:
+        message = world.network.pop(0)
+        if message.to != away:
+            message.arrive()
+        world.check()
+
+
+def test_what_a_minority_wrote_is_cut_and_what_a_majority_had_stays() -> None:
+    world = World(ABC)
+    first = world.stand(1)
+    run(world)
+    world.offer(first, Kind.EVENT)
+    world.network = [message for message in world.network if message.to == "a"]
+    run(world)
+    stages = [first.stage.value]
+    alone = world.disks["a"].view.tip
+    assert alone.seq == 4
+    world.now_ms += 1_000
+    second = world.stand(2)
+    run(world, away="a")
+    stages.append(second.stage.value)
+    world.tell(second, Elapsed())
+    run(world)
+    assert [disk.view.tip for disk in world.disks.values()] == [tip_of(TASK, second.log)] * 3
+    assert alone.hash not in [entry.hash for entry in second.log]
+    assert len([seq for seq in world.shown if seq <= 3]) == 3
+    world.offer(first, Kind.EVENT)
+    run(world)
+    stages.append(first.stage.value)
+    assert stages == ["owning", "owning", "lost"]
+    assert world.lost == [Lost("fenced", Fence(2, "s1"))]
