@@ -3,8 +3,8 @@
 usage: python -m benchmarks.agent_http [--tools DIR] [--events 20000] [--requests 3000] [--rounds 3]
 
 Prints, for each candidate: events/s of one stream, parsed to dicts, and the median and 99th percentile of one
-small JSON-RPC POST on a kept-alive connection. A bare asyncio protocol (no HTTP library) is the floor for the
-latter.
+small JSON-RPC POST on a kept-alive connection; then the same for the product's own layer, which checks every
+event. A bare asyncio protocol (no HTTP library) is the floor for the latter.
 """
 
 from __future__ import annotations
@@ -25,6 +25,9 @@ import httpx
 import httpx_aiohttp
 import orjson
 import uvloop
+
+from sidecar.agent import HttpAgentLink
+from sidecar.ports import EndKind
 
 HEADERS = {
     "A2A-Version": "1.0",
@@ -68,6 +71,15 @@ async def aiohttp_stream(session: aiohttp.ClientSession, url: str, data: bytes) 
         while chunk := await response.content.readany():
             counter.feed(chunk)
     return counter.events
+
+
+async def linked_stream(link: HttpAgentLink, steps: int) -> int:
+    message = {"role": "ROLE_USER", "messageId": "m", "parts": [{"text": f"steps={steps}"}]}
+    run = await link.start({"message": message}, {})
+    events = sum([len(batch) async for batch in run.batches()])
+    if run.end is None or run.end.kind is not EndKind.CLEAN:
+        raise SystemExit(f"the stream ended with {run.end}")
+    return events
 
 
 async def latency(post: Callable[[], Awaitable[object]], requests: int) -> tuple[float, float]:
@@ -127,6 +139,17 @@ async def measure(port: int, args: argparse.Namespace) -> None:
                 rates.append(events / (time.perf_counter() - begun))
             p50, p99 = await latency(post, args.requests)
             print(f"{name:20} {statistics.median(rates):9,.0f} events/s   POST p50 {p50:.3f} ms  p99 {p99:.3f} ms")
+    link = HttpAgentLink(f"http://127.0.0.1:{port}")
+    await link.refresh()
+    rates = []
+    for _ in range(args.rounds):
+        begun = time.perf_counter()
+        events = await linked_stream(link, args.events)
+        rates.append(events / (time.perf_counter() - begun))
+    p50, p99 = await latency(lambda: link.get("t"), args.requests)
+    await link.close()
+    rate = statistics.median(rates)
+    print(f"{'HttpAgentLink':20} {rate:9,.0f} events/s   POST p50 {p50:.3f} ms  p99 {p99:.3f} ms")
     p50, p99 = await bare(port, args.requests)
     print(f"{'no HTTP library':20} {'':18}   POST p50 {p50:.3f} ms  p99 {p99:.3f} ms")
 

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
+from bridge.a2a.extension import URI as DURABILITY
 from sidecar.errors import ConfigError
 from sidecar.ports import Json
 
 WELL_KNOWN = "/.well-known/agent-card.json"
-DURABILITY = "urn:dhp:a2a:durable-handoff:v1"
 _VERSION_1_0 = re.compile(r"1\.0(\.\d+)?\Z")
 
 

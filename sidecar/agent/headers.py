@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from bridge.a2a.dialect import EXTENSIONS_HEADER, V10, VERSION_HEADER
-from sidecar.agent.card import DURABILITY
+from bridge.a2a.extension import URI as DURABILITY
 
 _HOP_BY_HOP = frozenset(
     {

@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from sidecar.agent.card import DURABILITY, Address, UnusableCard, read_card
+from bridge.a2a.extension import URI as DURABILITY
+from sidecar.agent.card import Address, UnusableCard, read_card
 from sidecar.errors import ConfigError
 
 

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from sidecar.agent.card import DURABILITY
+from bridge.a2a.extension import URI as DURABILITY
 from sidecar.agent.headers import end_to_end, request_headers
 
 OWN = {"Authorization": "Bearer own"}
