@@ -29,6 +29,7 @@ from sidecar.runtime.notes import notes_of
 log = logging.getLogger(__name__)
 
 OUTAGE_TOLD_AFTER_S = 3.0
+PIPELINED_BYTES = 256 << 10
 RETRY_FIRST_S = 0.05
 RETRY_MOST_S = 1.0
 
@@ -121,8 +122,15 @@ class OwnedJournal:
         return self.committed >= goal
 
     async def room(self) -> None:
-        """Wait while more than the buffer's bound waits for the store."""
-        while self._waiting_bytes > self._buffer_bytes_max and not self.lost.is_set():
+        """Give everybody else a turn, and wait while too much is on its way to the store.
+
+        In an outage more may wait: up to the operator's bound, then the agent has to.
+        """
+        await asyncio.sleep(0)
+        while not self.lost.is_set():
+            bound = PIPELINED_BYTES if self._offering is None else self._buffer_bytes_max
+            if self._waiting_bytes <= bound:
+                return
             await self._moved()
 
     def abandon(self) -> None:
