@@ -61,6 +61,12 @@ class NoSuchTask(SidecarError):
     code = "no_such_task"
 
 
+class Unreadable(SidecarError):
+    """The store holds something under this task that is no journal."""
+
+    code = "unreadable_journal"
+
+
 @dataclass(frozen=True, slots=True)
 class Screen:
     """Where a command writes.
@@ -141,7 +147,7 @@ def tasks(shelf: Shelf, screen: Screen, *, limit: int, state: str = "") -> int:
 def show(shelf: Shelf, screen: Screen, prefix: str, *, everything: bool = False) -> int:
     """One journal as a timeline."""
     task = resolve(shelf, prefix)
-    entries = shelf.entries(task)
+    entries = _read(shelf, task)
     handoff = Handoff.absent(task)
     wrong = ""
     try:
@@ -183,7 +189,7 @@ def show(shelf: Shelf, screen: Screen, prefix: str, *, everything: bool = False)
 def export(shelf: Shelf, screen: Screen, prefix: str) -> int:
     """One journal as JSON Lines: evidence that ``verify --file`` checks anywhere."""
     task = resolve(shelf, prefix)
-    for entry in shelf.entries(task):
+    for entry in _read(shelf, task):
         screen.raw.write(to_line(task, entry) + b"\n")
     screen.raw.flush()
     return OK
@@ -192,7 +198,9 @@ def export(shelf: Shelf, screen: Screen, prefix: str) -> int:
 def verify_store(shelf: Shelf, screen: Screen, prefix: str = "") -> int:
     """Check one journal of a store, or all of them, views included."""
     chosen = [resolve(shelf, prefix)] if prefix else shelf.find("")
-    return _report(screen, (_verdict(shelf, task) for task in chosen), [])
+    if not chosen and not screen.json:
+        screen.line("no tasks")
+    return _report(screen, (_verdict(shelf, task) for task in chosen), [], "chain, transitions and views hold")
 
 
 def verify_export(screen: Screen, lines: Iterable[bytes]) -> int:
@@ -200,7 +208,14 @@ def verify_export(screen: Screen, lines: Iterable[bytes]) -> int:
     export = read_export(lines)
     wrong = export.wrong or ([] if export.journals else ["the file holds no journal"])
     verdicts = (verify(task, entries) for task, entries in export.journals.items())
-    return _report(screen, verdicts, wrong)
+    return _report(screen, verdicts, wrong, "chain and transitions hold")
+
+
+def _read(shelf: Shelf, task: str) -> Sequence[Entry]:
+    try:
+        return shelf.entries(task)
+    except BridgeError as error:
+        raise Unreadable(f"task {task}: {error}", "`dhp-sidecar verify` checks the others") from error
 
 
 def _verdict(shelf: Shelf, task: str) -> Verdict:
@@ -217,7 +232,7 @@ def _verdict(shelf: Shelf, task: str) -> Verdict:
     return replace(verify(task, entries), note="it is being written: its rows were not compared")
 
 
-def _report(screen: Screen, verdicts: Iterable[Verdict], wrong: Sequence[str]) -> int:
+def _report(screen: Screen, verdicts: Iterable[Verdict], wrong: Sequence[str], praise: str) -> int:
     journals = entries = bad = 0
     for verdict in verdicts:
         journals, entries, bad = journals + 1, entries + verdict.entries, bad + bool(verdict.wrong)
@@ -235,8 +250,8 @@ def _report(screen: Screen, verdicts: Iterable[Verdict], wrong: Sequence[str]) -
             screen.object({"ok": False, "wrong": [what]})
         else:
             screen.line(f"{paint('WRONG', '31', on=screen.colour)}  {what}")
-    if not screen.json:
-        found = f"{bad} of them wrong" if bad else "chain, transitions and views hold"
+    if not screen.json and journals:
+        found = f"{bad} of them wrong" if bad else praise
         screen.line(f"{_count(journals, 'journal', 'journals')}, {_count(entries, 'entry', 'entries')}: {found}")
     return WRONG if bad or wrong else OK
 

@@ -33,7 +33,16 @@ _SECRET_TEXT = (
 )
 _FIRST = ("task", "fence", "session")
 _COLOURS = {"DEBUG": "2", "INFO": "32", "WARNING": "33", "ERROR": "31", "CRITICAL": "1;31"}
-_QUIET = ("uvicorn.access", "httpx", "httpcore", "aiohttp.access", "alembic", "sqlalchemy.engine")
+_QUIET = (
+    "uvicorn",
+    "uvicorn.error",
+    "uvicorn.access",
+    "httpx",
+    "httpcore",
+    "aiohttp.access",
+    "alembic",
+    "sqlalchemy.engine",
+)
 
 
 def configure(

@@ -11,7 +11,14 @@ import logging
 from collections.abc import Callable
 from typing import NamedTuple
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    disable_created_metrics,
+    generate_latest,
+)
 
 import sidecar
 
@@ -74,6 +81,7 @@ class Metrics:
     """
 
     def __init__(self, *, strict: bool = False) -> None:
+        disable_created_metrics()  # type: ignore[no-untyped-call] # a second sample for each, that nobody reads
         self.registry = CollectorRegistry()
         self._strict = strict
         self._told: set[str] = set()

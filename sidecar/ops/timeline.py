@@ -74,7 +74,8 @@ def timeline(entries: Sequence[Entry], *, colour: bool = False, everything: bool
     for group in _groups(entries, everything=everything):
         first, last = group[0], group[-1]
         seq = f"{first.seq}" if first is last else f"{first.seq}-{last.seq}"
-        detail = describe(first) if first is last else f"{len(group)} events, {_artifacts(group)}"
+        took = f"{(last.at - first.at) / 1000:.1f} s"
+        detail = describe(first) if first is last else f"{len(group)} events in {took}: {_artifacts(group)}"
         kind = paint(f"{first.kind:<10}", _COLOURS.get(first.kind, ""), on=colour)
         moment = paint(clock(first.at), _DIM, on=colour)
         yield f"{seq:>11}  {moment}  {f'f{first.fence.n}':<4} {kind}  {detail}".rstrip()

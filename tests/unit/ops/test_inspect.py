@@ -127,7 +127,7 @@ def test_an_export_is_verified_alone(shelf: MemoryShelf) -> None:
     assert len(lines) == len(ENTRIES)
     found = screen()
     assert verify_export(found, lines) == 0
-    assert "1 journal, 15 entries: chain, transitions and views hold" in text(found)
+    assert "1 journal, 15 entries: chain and transitions hold" in text(found)
     changed = [lines[0].replace(b"pages", b"dimes"), *lines[1:]]
     assert verify_export(screen(), changed) == 1
     assert verify_export(screen(), [*lines, b"not a line\n"]) == 1
