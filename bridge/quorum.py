@@ -232,6 +232,8 @@ def decide_dispatch(
 
     Args, returns and raises as ``decide_append``.
     """
+    if view.purged:
+        return _refused(Refusal.PURGED, view)
     begun = view.tip.seq > 0 and (not append.entries or stored_hash(1) != append.entries[0].hash)
     if begun or view.promised not in (NO_FENCE, append.fence):
         return _refused(Refusal.FENCED, view)

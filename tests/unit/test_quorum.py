@@ -17,6 +17,7 @@ from bridge.quorum import (
     VoterView,
     decide_append,
     decide_claim,
+    decide_dispatch,
 )
 
 TASK = "t"
@@ -105,6 +106,27 @@ def test_a_tombstone_refuses_everything() -> None:
     ):
         assert isinstance(answer, Refused)
         assert answer.reason is Refusal.PURGED
+
+
+def test_a_dispatch_begins_a_journal_that_nobody_has_begun_or_promised() -> None:
+    dispatch = append(TWO, [], BASE)
+    first = decide_dispatch(VoterView.empty(TASK), dispatch, holding([]), voters=1)
+    assert isinstance(first, tuple)
+    assert (first[0].promised, first[0].tip, first[0].committed) == (TWO, TIP, 3)
+    again = decide_dispatch(first[0], dispatch, holding(BASE), voters=1)
+    assert isinstance(again, tuple)
+    assert again[1:] == (AppendPlan(None, ()), first[2])
+    other = append(THREE, [], entries(genesis(TASK), THREE, "other"))
+    promised = VoterView.empty(TASK)._replace(promised=ONE)
+    for view, late, stored, reason in [
+        (first[0], other, BASE, Refusal.FENCED),
+        (first[0], append(TWO, [], []), BASE, Refusal.FENCED),
+        (promised, dispatch, [], Refusal.FENCED),
+        (first[0]._replace(purged=True), dispatch, [], Refusal.PURGED),
+    ]:
+        answer = decide_dispatch(view, late, holding(stored), voters=1)
+        assert isinstance(answer, Refused)
+        assert answer.reason is reason
 
 
 def never(seq: int) -> str | None:
