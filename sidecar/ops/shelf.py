@@ -76,10 +76,8 @@ class StoreShelf:
             after = entries[-1].seq if entries else 0
             try:
                 page = self._runner.run(self._reads.entries(task, after, _PAGE))
-            except (KeyError, ValueError, TypeError) as error:
-                raise BrokenChain(
-                    after + 1, f"it or one of the next {_PAGE} cannot be read ({error!r})"
-                ) from error
+            except StoreCorrupt as error:
+                raise BrokenChain(after + 1, f"it or a later one cannot be read: {error.message}") from error
             entries.extend(page)
             if len(page) < _PAGE:
                 return entries
