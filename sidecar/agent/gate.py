@@ -17,6 +17,10 @@ Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
 
+class ClientLeft(Exception):
+    """The client went away before its request body was complete."""
+
+
 class AgentGate:
     """The agent as a front sees it: its card, and a way through.
 
@@ -39,9 +43,12 @@ class AgentGate:
         names = {name for name, _ in scope["headers"]}
         has_body = b"content-length" in names or b"transfer-encoding" in names
         body = _body(receive) if has_body else None
-        passed = await self._link.raw(
-            scope["method"], f"{path}?{query}" if query else path, scope["headers"], body
-        )
+        try:
+            passed = await self._link.raw(
+                scope["method"], f"{path}?{query}" if query else path, scope["headers"], body
+            )
+        except ClientLeft:
+            return
         try:
             start = {"type": "http.response.start", "status": passed.status, "headers": passed.headers}
             await send(start)
@@ -56,7 +63,8 @@ async def _body(receive: Receive) -> AsyncIterator[bytes]:
     while True:
         message = await receive()
         if message["type"] != "http.request":
-            return
+            # A body that is cut short must not look whole to the agent: its request breaks off as well.
+            raise ClientLeft
         if message.get("body"):
             yield message["body"]
         if not message.get("more_body"):
