@@ -15,6 +15,7 @@ import importlib
 import json
 import pydoc
 import threading
+import time
 from collections import Counter
 from collections.abc import Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -34,12 +35,14 @@ class Pages(ThreadingHTTPServer):
 
     Args:
         address: where to listen.
+        latency: seconds that each page takes, as if it came from far away.
     """
 
     daemon_threads = True
 
-    def __init__(self, address: tuple[str, int]) -> None:
+    def __init__(self, address: tuple[str, int], latency: float = 0) -> None:
         super().__init__(address, Request)
+        self._latency = latency
         self.counts: Counter[str] = Counter()
         self._lock = threading.Lock()
         self._rendered: dict[str, bytes] = {}
@@ -58,6 +61,8 @@ class Pages(ThreadingHTTPServer):
         """One page, counted before it is rendered: a fetch that is broken off counts too."""
         with self._lock:
             self.counts[name] += 1
+        time.sleep(self._latency)
+        with self._lock:
             if name not in self._rendered:
                 module = importlib.import_module(name)
                 text = pydoc.html.page(pydoc.describe(module), pydoc.html.document(module, name))
@@ -98,8 +103,9 @@ def main(argv: Sequence[str] | None = None) -> None:
     """Serve until Ctrl-C."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--port", type=int, default=9180, help="default 9180, 0 for any")
+    parser.add_argument("--latency", type=float, default=0, help="seconds that each page takes, default 0")
     args = parser.parse_args(argv)
-    server = Pages(("127.0.0.1", args.port))
+    server = Pages(("127.0.0.1", args.port), args.latency)
     print(server.base, flush=True)
     try:
         server.serve_forever()

@@ -18,7 +18,10 @@ from examples.demo.takeover import Pair, Scene, play, read_journal
 TITLE: Final = "Act 1 — census: the agent keeps checkpoints and is killed at page 20"
 STORY: Final = "An agent fetches web pages and writes a CSV. It is killed; another one goes on with the next page."
 KILL_AT: Final = 20
-PACE_S: Final = 0.08
+PACE_S: Final = 0
+LATENCY_S: Final = 0.08
+"""Pages come slowly, so that the SIGKILL usually meets one in flight."""
+
 ROWS, FILE = "census rows", "census.csv"
 
 

@@ -71,11 +71,13 @@ class Actor:
         self.alive = False
         return at
 
+    def ask_to_stop(self) -> None:
+        """SIGTERM."""
+        if not self.ended():
+            self._process.terminate()
+
     def stop(self) -> None:
-        """Ask it to end; insist after a while."""
-        if self.ended():
-            return
-        self._process.terminate()
+        """Wait for its end; insist after a while."""
         try:
             self._process.wait(STOP_S)
         except subprocess.TimeoutExpired:
@@ -171,7 +173,9 @@ class Stage:
         return process.returncode or 0, out, err.decode("utf-8", "replace").strip()
 
     def clear(self) -> None:
-        """End everything that was started, agents first."""
+        """End everything that was started."""
+        for actor in self.actors:
+            actor.ask_to_stop()
         for actor in self.actors:
             actor.stop()
 

@@ -21,6 +21,8 @@ from examples.demo.stage import Actor, Stage
 STREAM_S: Final = 20.0
 """A takeover that has not finished the task after this long has failed."""
 
+LOOK_S: Final = 0.005
+
 
 @dataclass(slots=True)
 class Pair:
@@ -62,6 +64,9 @@ class Scene:
         pair: agents and sidecars.
         seen: what the client saw.
         killed: monotonic time of the SIGKILL, None before it.
+        called: when the standby got the task.
+        shown: when the client got its next event.
+        moved: set once the takeover is seen at the client.
     """
 
     stage: Stage
@@ -71,6 +76,13 @@ class Scene:
     pair: Pair
     seen: Seen = field(default_factory=Seen)
     killed: float | None = None
+    called: float | None = None
+    shown: float | None = None
+    moved: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def since_kill(self, moment: float) -> float:
+        """Milliseconds from the SIGKILL to a moment."""
+        return round((moment - (self.killed or moment)) * 1000, 1)
 
     def note(self, who: str, what: str, at: float | None = None) -> None:
         """Write down and show."""
@@ -90,7 +102,7 @@ async def play(scene: Scene, message: str, due: Callable[[Seen], bool], progress
     """Stream one task, kill its agent when it is due, and follow the stream to its end.
 
     Args:
-        scene: gets ``seen``, ``killed`` and the facts of the takeover.
+        scene: gets ``seen``, the moments of the takeover and its facts.
         message: what the client asks.
         due: whether it is time to kill.
         progress: shows how far the client is.
@@ -101,12 +113,14 @@ async def play(scene: Scene, message: str, due: Callable[[Seen], bool], progress
     scene.note("client", "connects to sidecar A and sends one message")
 
     def on_event() -> None:
+        progress(seen)
         if scene.killed is None and due(seen):
             scene.killed = pair.agent.kill()
             scene.note("agent A", f"SIGKILL to pid {pair.agent.pid}", scene.killed)
             scene.display.cast(pair.cast())
-        progress(seen)
+        look_for_event(scene)
 
+    watcher = asyncio.create_task(look_for_call(scene))
     fault = ""
     try:
         async with asyncio.timeout(STREAM_S):
@@ -115,37 +129,56 @@ async def play(scene: Scene, message: str, due: Callable[[Seen], bool], progress
         fault = f"not finished after {STREAM_S:.0f} s"
     except Exception as failure:  # noqa: BLE001 - whatever the client met is the finding
         fault = f"{type(failure).__name__}: {failure}"
+    finally:
+        watcher.cancel()
     scene.note("client", f"stream broke: {fault}" if fault else "stream ended")
-    scene.act.check("the client's one stream stayed open to the end", not fault, fault or _stream_seen(seen))
-    measure(scene)
+    stream = f"{len(seen.times)} events, longest silence {seen.longest_silence():.2f} s"
+    scene.act.check("the client's one stream stayed open to the end", not fault, fault or stream)
+    judge(scene)
 
 
-def measure(scene: Scene) -> None:
-    """Times of the takeover, from the SIGKILL on."""
-    act, seen, pair = scene.act, scene.seen, scene.pair
+async def look_for_call(scene: Scene) -> None:
+    """Wait for the standby to write down that it got the task; returns then."""
+    while scene.called is None:
+        await asyncio.sleep(LOOK_S)
+        if scene.killed is not None:
+            killed = scene.killed
+            scene.called = next((at for at in scene.pair.standby.received() if at > killed), None)
+    scene.act.facts["kill_to_standby_ms"] = scene.since_kill(scene.called)
+    scene.note("agent B", f"gets the task, {scene.since_kill(scene.called)} ms after the SIGKILL", scene.called)
+    look_for_event(scene)
+
+
+def look_for_event(scene: Scene) -> None:
+    """Note the first event that the client got after the standby was called."""
+    if scene.called is None or scene.shown is not None:
+        return
+    scene.shown = scene.seen.after(scene.called)
+    if scene.shown is not None:
+        scene.moved.set()
+        scene.act.facts["kill_to_next_event_ms"] = scene.since_kill(scene.shown)
+        scene.note("client", f"next event, {scene.since_kill(scene.shown)} ms after the SIGKILL", scene.shown)
+
+
+def judge(scene: Scene) -> None:
+    """Whether there was a takeover, and only one."""
+    act, pair = scene.act, scene.pair
     runs = (len(pair.agent.received()), len(pair.standby.received()))
     act.facts["messages_to_agents"] = {"A": runs[0], "B": runs[1]}
-    act.facts["longest_silence_ms"] = round(seen.longest_silence() * 1000)
+    act.facts["longest_silence_ms"] = round(scene.seen.longest_silence() * 1000)
     act.check("each agent was called once", runs == (1, 1), f"A {runs[0]}, B {runs[1]}")
     if scene.killed is None:
-        act.check("the agent was killed at its work", kept=False, seen="the task ended before it was time")
-        return
-    called = next((at for at in pair.standby.received() if at > scene.killed), None)
-    if called is None:
-        act.check("the standby took over", kept=False, seen="agent B never got a message")
-        return
-    shown = seen.after(called)
-    act.facts["kill_to_standby_ms"] = round((called - scene.killed) * 1000, 1)
-    scene.note("agent B", f"gets the task, {act.facts['kill_to_standby_ms']} ms after the SIGKILL", called)
-    if shown is not None:
-        act.facts["kill_to_next_event_ms"] = round((shown - scene.killed) * 1000, 1)
-        scene.note("client", f"next event, {act.facts['kill_to_next_event_ms']} ms after the SIGKILL", shown)
-    act.check(
-        "the standby took over",
-        shown is not None,
-        f"agent B called after {act.facts['kill_to_standby_ms']} ms, "
-        f"client's next event after {act.facts.get('kill_to_next_event_ms', '?')} ms",
-    )
+        seen = "the task ended before it was time to kill"
+    elif scene.called is None:
+        seen = "agent B never got a message"
+    elif scene.shown is None:
+        seen = "the client heard nothing more"
+    else:
+        seen = (
+            f"agent B called after {scene.since_kill(scene.called)} ms, "
+            f"client's next event after {scene.since_kill(scene.shown)} ms"
+        )
+    act.check("the standby took over", scene.shown is not None, seen)
 
 
 async def read_journal(scene: Scene) -> dict[str, Any]:
@@ -171,7 +204,3 @@ async def read_journal(scene: Scene) -> dict[str, Any]:
     numbers = " → ".join(f"{n} ({owner})" for (n, _), owner in zip(fences, owners, strict=True))
     act.check("ownership moved once, to a higher fence of another session", grows, numbers or "no claim")
     return facts
-
-
-def _stream_seen(seen: Seen) -> str:
-    return f"{len(seen.times)} events, longest silence {seen.longest_silence():.2f} s"
