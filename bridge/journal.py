@@ -195,6 +195,7 @@ def verify(task_id: str, entries: Iterable[Entry]) -> Tip:
 
 
 _BODY_MARK = b',"body":'
+_LINE_MEMBERS = frozenset({"task", "seq", "fence", "kind", "at", "body_hash", "prev", "hash"})
 _PLAIN = re.compile(r"[A-Za-z0-9._:-]*\Z")
 
 
@@ -236,7 +237,13 @@ def from_line(line: bytes) -> tuple[str, Entry]:
         if body is not None and not line.endswith(b"}"):
             raise ValueError("the line is cut off")
         fields = orjson.loads(head)
-        fence = Fence(_whole(fields["fence"]["n"]), _plain(fields["fence"]["session"]))
+        if not isinstance(fields, dict) or fields.keys() != _LINE_MEMBERS:
+            # A member that was renamed, `body` above all, must not read as one that was left out.
+            raise ValueError("its members are not those of an entry")
+        named = fields["fence"]
+        if not isinstance(named, dict) or named.keys() != {"n", "session"}:
+            raise ValueError("its fence is not {n, session}")
+        fence = Fence(_whole(named["n"]), _plain(named["session"]))
         entry = Entry(
             _whole(fields["seq"]),
             fence,
