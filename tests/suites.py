@@ -27,10 +27,10 @@ class Suite(NamedTuple):
 
 
 SUITES = (
-    Suite("architecture", 30),
+    Suite("architecture", 40),
     Suite("unit", 150, ("--cov=bridge", "--cov-branch", "--cov-fail-under=100", "--cov-report=term:skip-covered")),
-    Suite("contract", 90),
-    Suite("integration", 200),
+    Suite("contract", 60),
+    Suite("integration", 180),
     Suite("chaos", 90),
 )
 

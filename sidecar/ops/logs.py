@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import re
 import sys
-from collections.abc import Mapping, MutableMapping
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, TextIO
 
@@ -79,21 +79,6 @@ def configure(
         logging.getLogger(each).propagate = True
     logging.raiseExceptions = False
     return handler
-
-
-class TaskLogger(logging.LoggerAdapter[logging.Logger]):
-    """A logger whose every line carries task, fence and session; ``extra=`` adds to them."""
-
-    def process(self, msg: Any, kwargs: MutableMapping[str, Any]) -> tuple[Any, MutableMapping[str, Any]]:
-        """Join the fields of the adapter with those of the call (the base class would drop the call's)."""
-        kwargs["extra"] = {**(self.extra or {}), **(kwargs.get("extra") or {})}
-        return msg, kwargs
-
-
-def task_logger(logger: logging.Logger, task: str, fence: int, session: str = "") -> TaskLogger:
-    """A logger for one task, where a context (``sidecar.about``) does not fit."""
-    fields = {"task": task, "fence": fence, "session": session}
-    return TaskLogger(logger, {key: value for key, value in fields.items() if value != ""})
 
 
 class JsonLines(logging.Formatter):

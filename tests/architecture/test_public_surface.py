@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import re
 import subprocess
@@ -94,6 +95,20 @@ def test_the_environment_is_read_in_one_place() -> None:
         source.name for source in sources("bridge", "sidecar") if re.search(r"\b(environ|getenv)\b", source.text)
     }
     assert readers <= {"sidecar/cli.py", "sidecar/config.py", "sidecar/main.py", "sidecar/store/migrations/env.py"}
+
+
+def test_every_log_line_about_a_task_carries_task_and_fence() -> None:
+    wrong = []
+    for source in sources("sidecar"):
+        for node in ast.walk(source.tree):
+            if not (isinstance(node, ast.Call) and ast.unparse(node.func).startswith("log.") and node.args):
+                continue
+            message = node.args[0].value if isinstance(node.args[0], ast.Constant) else ""
+            extra = next((ast.unparse(word.value) for word in node.keywords if word.arg == "extra"), "")
+            carried = "_extra()" in extra or ("'task'" in extra and "'fence'" in extra)
+            if str(message).startswith("task %s") and not carried:
+                wrong.append(f"{source.name}:{node.lineno}: {message}")
+    assert not wrong, "give them extra={'task': …, 'fence': …}:\n" + "\n".join(wrong)
 
 
 def test_import_contracts_hold() -> None:

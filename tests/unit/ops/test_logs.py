@@ -13,7 +13,7 @@ import pytest
 
 from sidecar.about import about, note, subject
 from sidecar.config import LogOptions
-from sidecar.ops.logs import configure, hide, task_logger
+from sidecar.ops.logs import configure, hide
 
 log = logging.getLogger("sidecar.test")
 
@@ -75,12 +75,6 @@ async def test_coroutines_do_not_mix_their_subjects(lines: Any) -> None:
     await asyncio.gather(work("a", 1), work("b", 2))
     assert {(line["task"], line["fence"]) for line in lines()} == {("a", 1), ("b", 2)}
     assert subject() == {}
-
-
-def test_a_task_logger_keeps_the_fields_of_the_call(lines: Any) -> None:
-    task_logger(log, "t-9", 2).warning("late", extra={"seq": 7})
-    (line,) = lines()
-    assert (line["task"], line["fence"], line["seq"], line["session"]) == ("t-9", 2, 7, "boot1")
 
 
 def test_credentials_do_not_reach_the_log(lines: Any) -> None:
