@@ -1,0 +1,17 @@
+"""Fixtures of the tests with real processes."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from tests.integration.stage import Stage, staged
+
+
+@pytest.fixture
+async def stage(tmp_path: Path) -> AsyncIterator[Stage]:
+    """Processes that share a store, and die with the test (see ``tests.integration.stage``)."""
+    async with staged(tmp_path) as stage:
+        yield stage
