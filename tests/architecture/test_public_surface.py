@@ -103,10 +103,10 @@ def test_every_log_line_about_a_task_carries_task_and_fence() -> None:
         for node in ast.walk(source.tree):
             if not (isinstance(node, ast.Call) and ast.unparse(node.func).startswith("log.") and node.args):
                 continue
-            message = node.args[0].value if isinstance(node.args[0], ast.Constant) else ""
+            message = ast.unparse(node.args[0]).strip("'\"")
             extra = next((ast.unparse(word.value) for word in node.keywords if word.arg == "extra"), "")
             carried = "_extra()" in extra or ("'task'" in extra and "'fence'" in extra)
-            if str(message).startswith("task %s") and not carried:
+            if message.startswith("task %s") and not carried:
                 wrong.append(f"{source.name}:{node.lineno}: {message}")
     assert not wrong, "give them extra={'task': …, 'fence': …}:\n" + "\n".join(wrong)
 
