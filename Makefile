@@ -34,10 +34,10 @@ format: $(READY) ## write the sources as the formatter wants them, and the READM
 	@$(BIN)/ruff check --fix $(SOURCES)
 	@$(BIN)/python -m tests.architecture.readme
 
-lock: $(READY) ## resolve the dependencies again and write requirements.lock
+lock: $(READY) ## write requirements.lock from pyproject.toml; newer releases with ARGS=--upgrade
 	@$(PIP) install 'uv>=0.9'
 	@$(BIN)/uv pip compile pyproject.toml --group dev --universal --generate-hashes --python-version 3.11 \
-	  --upgrade --quiet --custom-compile-command "make lock" -o requirements.lock
+	  $(ARGS) --quiet --custom-compile-command "make lock" -o requirements.lock
 
 clean: ## remove what was made: environment, caches, coverage
 	@rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage* dist build
