@@ -34,6 +34,8 @@ READERS = 2
 
 T = TypeVar("T")
 
+# A handoff that was claimed but never written to is nobody's work: the claim's caller was told nothing yet.
+_OPEN_AND_BEGUN = text(f"{OPEN} AND handoffs.tip_seq > 0")
 _SEQ_MASK = (1 << SEQ_BITS) - 1
 _KINDS = {kind.value: kind for kind in Kind}
 _JOURNAL = f"""
@@ -108,21 +110,22 @@ class Reads:
 
     async def entries(self, task: str, after: int = 0, limit: int = 1000) -> list[Entry]:
         """Committed entries with a position greater than ``after``, at most ``limit``, in order."""
-        return await self._run(lambda connection: _entries(connection, task, after, limit))
+        return await self.run(lambda connection: _entries(connection, task, after, limit))
 
     async def view(self, task: str) -> TaskView | None:
         """The row that reads use, with the final Task once there is one."""
-        rows = await self._run(lambda connection: _views(connection, _VIEW.where(tasks.c.task == task)))
+        row = select(handoffs.c.id).where(handoffs.c.task == task).scalar_subquery()
+        rows = await self.run(lambda connection: _views(connection, _VIEW.where(tasks.c.handoff == row)))
         return rows[0] if rows else None
 
     async def handoff_row(self, task: str) -> HandoffRow | None:
         """The voter's row of a handoff; None for one it has never heard of."""
-        rows = await self._run(lambda connection: _handoffs(connection, self._boot, handoffs.c.task == task))
+        rows = await self.run(lambda connection: _handoffs(connection, self._boot, handoffs.c.task == task))
         return rows[0] if rows else None
 
     async def open_handoffs(self) -> list[HandoffRow]:
         """All handoffs with entries and without a terminal one. Costs nothing per finished handoff."""
-        return await self._run(lambda connection: _handoffs(connection, self._boot, text(OPEN)))
+        return await self.run(lambda connection: _handoffs(connection, self._boot, _OPEN_AND_BEGUN))
 
     async def list_tasks(
         self, query: ListQuery, caller: Caller
@@ -132,12 +135,12 @@ class Reads:
         Returns:
             The page, how many match in all, and the cursor of the next page (None on the last).
         """
-        return await self._run(lambda connection: _list(connection, query, caller))
+        return await self.run(lambda connection: _list(connection, query, caller))
 
     async def keys(self, key_hash: str) -> list[KeyRow]:
         """Dispatches under a message key, oldest generation first."""
         statement = select(keys).where(keys.c.key_hash == key_hash).order_by(keys.c.generation)
-        return await self._run(
+        return await self.run(
             lambda connection: [
                 KeyRow(row.key_hash, row.generation, row.task, row.intent, row.answered)
                 for row in connection.execute(statement)
@@ -147,7 +150,7 @@ class Reads:
     async def inbox_take(self, task: str) -> list[InboxRow]:
         """What waits for a handoff, oldest first. It stays until an append names its ids."""
         statement = select(inbox).where(inbox.c.task == task).order_by(inbox.c.id)
-        return await self._run(
+        return await self.run(
             lambda connection: [
                 InboxRow(row.id, row.task, row.kind, row.body) for row in connection.execute(statement)
             ]
@@ -156,19 +159,20 @@ class Reads:
     async def inbox_waiting(self) -> list[str]:
         """Tasks for which something waits."""
         statement = select(inbox.c.task).distinct().order_by(inbox.c.task)
-        return await self._run(lambda connection: list(connection.execute(statement).scalars()))
+        return await self.run(lambda connection: list(connection.execute(statement).scalars()))
 
     async def task_ids(self, after: str = "", limit: int = 1000) -> list[str]:
         """Every handoff of the store, in order of its id, in pages: for verification and export."""
         statement = select(handoffs.c.task).where(handoffs.c.task > after).order_by(handoffs.c.task).limit(limit)
-        return await self._run(lambda connection: list(connection.execute(statement).scalars()))
+        return await self.run(lambda connection: list(connection.execute(statement).scalars()))
 
     async def close(self) -> None:
         """Finish running reads and close."""
         await asyncio.to_thread(self._threads.shutdown)
         self._engine.dispose()
 
-    async def _run(self, read: Callable[[Connection], T]) -> T:
+    async def run(self, read: Callable[[Connection], T]) -> T:
+        """Run a reading function on a connection of the readers' threads."""
         return await asyncio.get_running_loop().run_in_executor(self._threads, self._reading, read)
 
     def _reading(self, read: Callable[[Connection], T]) -> T:
