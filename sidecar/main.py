@@ -13,14 +13,17 @@ from dataclasses import replace
 
 import uvloop
 
+from bridge.jsontext import parse, write
 from sidecar.agent import AgentSettings, HttpAgentLink
 from sidecar.agent.gate import AgentGate
 from sidecar.config import Config
+from sidecar.errors import StoreError
 from sidecar.front import Front, FrontSettings
 from sidecar.listen import bind, server
 from sidecar.ops.control import control_app
 from sidecar.ops.logs import configure
 from sidecar.ops.metrics import Metrics
+from sidecar.runtime.asides import Asides
 from sidecar.runtime.clock import HostClock
 from sidecar.runtime.hub import Hub
 from sidecar.runtime.membership import Membership
@@ -79,6 +82,7 @@ class Sidecar:
             ),
             self.metrics,
         )
+        self._asides = Asides()
         store.on_change(self._store_changed)
 
     def reasons_not_ready(self) -> list[str]:
@@ -107,11 +111,20 @@ class Sidecar:
             return
         await self.ownership.release_all("drain")
         deadline = node.clock.monotonic() + node.config.drain_s
-        while self.front.open_responses and node.clock.monotonic() < deadline:
+        while self.front.open_responses and node.clock.monotonic() < deadline:  # noqa: ASYNC110 - ends by itself
             await asyncio.sleep(DRAIN_LOOK_S)
+
+    async def keep_card(self) -> None:
+        """Keep the agent's card, so that a restart without the agent still knows which paths are A2A."""
+        try:
+            await self.store.keep(card_name(self.link.endpoint), write(self.link.card).decode())
+        except StoreError as error:
+            log.warning("the agent's card could not be kept: %s", error)
 
     def _agent_changed(self) -> None:
         node = self.node
+        if self.link.ready:
+            self._asides.start(self.keep_card())
         if not node.group and self.link.card is not None:
             node.group = str(self.link.card.get("name") or "")
         self.membership.renew_now()
@@ -120,6 +133,11 @@ class Sidecar:
     def _store_changed(self, tasks: frozenset[str] | None) -> None:
         self.node.hub.poke(tasks)
         self.node.kick.set()
+
+
+def card_name(endpoint: str) -> str:
+    """Under which name the store keeps an agent's card."""
+    return f"card {endpoint}"
 
 
 async def serve(config: Config) -> int:
@@ -135,6 +153,9 @@ async def serve(config: Config) -> int:
     store = await Store.open(config.store, ttl_ms=config.lease.ttl_ms, margin_ms=config.lease.margin_ms)
     session = await store.sessions.register(config.name, group=config.group, role="sidecar", url=config.public_url)
     sidecar = Sidecar(config, store, session)
+    card = await store.kept(card_name(sidecar.link.endpoint))
+    if card is not None:
+        sidecar.link.card = parse(card)
     servers = [(server(sidecar.front), listener)]
     if control is not None:
         servers.append((server(control_app(sidecar, sidecar.metrics)), control))
@@ -167,6 +188,7 @@ async def serve(config: Config) -> int:
     for task in work:
         task.cancel()
     await asyncio.gather(*work, return_exceptions=True)
+    await sidecar.front.close()
     await sidecar.ownership.close()
     await store.sessions.release(session)
     await sidecar.link.close()

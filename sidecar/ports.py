@@ -312,8 +312,11 @@ class Tasks(Protocol):
         """Journal a message and see that it runs. Returns before the agent has answered."""
         ...
 
-    def tail(self, task_id: str, after: int) -> AsyncIterator[list[Frame]]:
+    def tail(self, task_id: str, after: int, *, past_questions: bool = False) -> AsyncIterator[list[Frame]]:
         """Committed events after a position, in batches, for as long as the caller iterates.
+
+        A question (input-required) ends it unless ``past_questions``: what a message leads to ends there, a
+        subscription goes on to the terminal.
 
         The iterator ends after the frame that ends the stream. Raises RpcError where the handoff ended with an
         error instead of a task.
@@ -328,8 +331,11 @@ class Tasks(Protocol):
         """The Task as JSON text."""
         ...
 
-    async def snapshot(self, task_id: str, caller: Caller) -> tuple[int, bytes, bool]:
-        """(seq, Task as JSON text, ends): one read; ``tail(task_id, seq)`` continues it without gap."""
+    async def snapshot(self, task_id: str, caller: Caller) -> tuple[int, bytes]:
+        """(seq, Task as JSON text) to subscribe from: one read; ``tail(task_id, seq)`` continues it without gap.
+
+        Refused where the task is terminal: there is nothing to follow.
+        """
         ...
 
     async def list(self, query: ListQuery, caller: Caller) -> ListPage: ...

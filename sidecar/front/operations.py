@@ -111,26 +111,21 @@ class Operations:
         return _TASK + await self._tasks.get(sent.task_id, call.caller, length) + b"}"
 
     async def subscribe(self, call: Call) -> AsyncGenerator[list[Frame], None]:
-        """SubscribeToTask (§3.1.6): the Task, then what follows; or exactly what follows ``Last-Event-ID``.
+        """SubscribeToTask (§3.1.6): the Task, then what follows up to its end; or what follows ``Last-Event-ID``.
+
+        A question does not end it: who subscribes waits for the answer as well (decision 0004).
 
         A cursor that is no position of this task's journal is answered as if there were none.
         """
         task_id = check.required(call.params, "id")
-        seq, task, ends = await self._tasks.snapshot(task_id, call.caller)
+        seq, task = await self._tasks.snapshot(task_id, call.caller)
         after = _position(call.last_event_id)
-        if after is None or after > seq or (ends and after == seq):
+        if after is None or after > seq:
             after = seq
-            yield [Frame(seq, _TASK + task + b"}", ends)]
-            if ends:
-                return
-        while True:
-            async with AsyncExitStack() as stack:
-                async for batch in _closing(stack, self._tasks.tail(task_id, after)):
-                    yield batch
-                    after = batch[-1].seq if batch else after
-            if after >= seq:
-                return
-            # The tail ended at an interruption that was over before the snapshot: the gap goes on behind it.
+            yield [Frame(seq, _TASK + task + b"}", False)]
+        async with AsyncExitStack() as stack:
+            async for batch in _closing(stack, self._tasks.tail(task_id, after, past_questions=True)):
+                yield batch
 
     def answered(self, sent: Sent) -> None:
         """The response was written out in full. The client does not wait for this to be recorded."""

@@ -14,6 +14,7 @@ from urllib.parse import parse_qsl
 from bridge.a2a import extension
 from bridge.a2a.dialect import OPERATIONS, V10, VERSION_HEADER, Operation, effective_version
 from bridge.a2a.faults import A2AFault
+from bridge.a2a.shapes import settle_request
 from sidecar.errors import RpcError
 from sidecar.front import jsonrpc
 from sidecar.front.asgi import (
@@ -93,6 +94,7 @@ class JsonRpc:
             if operation is None:
                 raise A2AFault("MethodNotFound")
             call = _call(scope, request.params, operation)
+            settle_request(operation.name, call.params)
             unary = self._operations.unary.get(operation.name)
             if unary is not None:
                 answer = jsonrpc.result(request.id, await unary(call))

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from itertools import islice
 
 from bridge.journal import Entry
-from sidecar.errors import RpcError
+from sidecar.errors import RpcError, SidecarError
 from sidecar.ports import Frame
 from sidecar.runtime.notes import Note, notes_of
 
@@ -42,7 +42,7 @@ class Channel:
         self.head = 0
         self.version = 0
         self.followers = 0
-        self.failure: RpcError | None = None
+        self.failure: SidecarError | None = None
         self.notes: deque[Note] = deque()
         self._size = 0
         self._changed: asyncio.Future[None] | None = None
@@ -144,7 +144,7 @@ class Hub:
             if channel is not None and not channel.live:
                 channel.wake()
 
-    def fail(self, task_id: str, error: RpcError) -> None:
+    def fail(self, task_id: str, error: SidecarError) -> None:
         """End the tails that are open now with an error; later ones start afresh."""
         channel = self._channels.get(task_id)
         if channel is not None:
@@ -170,7 +170,7 @@ class Hub:
         if not channel.followers and not channel.live:
             self._channels.pop(task_id, None)
 
-    async def tail(self, task_id: str, after: int) -> AsyncIterator[list[Frame]]:
+    async def tail(self, task_id: str, after: int, *, past_questions: bool = False) -> AsyncIterator[list[Frame]]:
         """Committed events after a position; see ``ports.Tasks.tail``."""
         with self._following(task_id) as channel:
             cursor = after
@@ -183,7 +183,7 @@ class Hub:
                     entries = await self._read(task_id, cursor, READ_LIMIT)
                     notes = notes_of(entries)
                     head = entries[-1].seq if entries else cursor
-                frames, over, error = _frames(notes, after)
+                frames, over, error = _frames(notes, after, past_questions=past_questions)
                 if frames:
                     yield frames
                 if error is not None:
@@ -198,7 +198,9 @@ class Hub:
                 await channel.changed(seen)
 
 
-def _frames(notes: Sequence[Note], started_after: int) -> tuple[list[Frame], bool, RpcError | None]:
+def _frames(
+    notes: Sequence[Note], started_after: int, *, past_questions: bool
+) -> tuple[list[Frame], bool, RpcError | None]:
     frames: list[Frame] = []
     for index, note in enumerate(notes):
         if note.error is not None:
@@ -209,7 +211,7 @@ def _frames(notes: Sequence[Note], started_after: int) -> tuple[list[Frame], boo
         if note.event is not None:
             frames.append(Frame(note.seq, note.event, note.ends))
         # A question ends the stream only while it is the last word: who catches up later reads on.
-        ends = note.ends or (note.pauses and index == len(notes) - 1)
+        ends = note.ends or (note.pauses and not past_questions and index == len(notes) - 1)
         if ends:
             if frames and not frames[-1].ends:
                 frames[-1] = frames[-1]._replace(ends=True)

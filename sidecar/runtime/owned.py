@@ -21,7 +21,7 @@ from functools import partial
 from bridge.handoff import Handoff
 from bridge.journal import Draft, Entry, Fence, Tip, chain
 from bridge.quorum import Append, Appended, Refusal, Refused
-from sidecar.errors import RpcError, StoreError
+from sidecar.errors import StoreError, StoreUnavailable
 from sidecar.ports import KeyRow, TaskView, Voter
 from sidecar.runtime.node import Node
 from sidecar.runtime.notes import notes_of
@@ -212,7 +212,7 @@ class OwnedJournal:
             except StoreError as error:
                 if not told and self._clock.monotonic() - began > OUTAGE_TOLD_AFTER_S:
                     told = True
-                    self._hub.fail(self.task_id, RpcError(-32603, f"The journal cannot be written: {error}"))
+                    self._hub.fail(self.task_id, StoreUnavailable(f"The journal cannot be written: {error}"))
                 await asyncio.sleep(pause)
                 pause = min(pause * 2, RETRY_MOST_S)
                 continue

@@ -189,7 +189,7 @@ class Owner:
             await asyncio.wait([self._work])
 
     async def _stop_superseded_run(self) -> None:
-        """Another session owns the handoff: this run's output counts no more, unless the other one took it over."""
+        """Another session owns the handoff: this run should not go on, unless the other one took it over."""
         agent_task = self.relay.ids.agent_task
         deadline = self._node.clock.monotonic() + REBOUND_WAIT_S
         while self._node.clock.monotonic() < deadline:

@@ -169,7 +169,7 @@ class Supervisor:
         )
 
     def _bound_run(self, handoff: Handoff) -> BoundRun:
-        # An orphaned entry was written because the run was gone; without one, the run may have outlived its sidecar.
+        # An orphaned entry says that the run is gone; without one, it may have outlived its sidecar.
         bound = handoff.bound
         reachable = bound is not None and bound["endpoint"] == self._node.link.endpoint and bound["task"]
         if handoff.state is State.ORPHANED or not reachable or not self._node.link.ready:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 
-from bridge.a2a.dialect import ENDS_STREAM, TERMINAL_STATES
+from bridge.a2a.dialect import TERMINAL_STATES
 from bridge.a2a.faults import A2AFault
 from sidecar.ports import Caller, Frame, Json, ListPage, ListQuery, SendCall, Sent
 from sidecar.runtime.intake import Intake
@@ -38,9 +38,9 @@ class RuntimeTasks:
             raise A2AFault("Internal", "This sidecar is shutting down: send the message again, to another one.")
         return await self._intake.send(call)
 
-    def tail(self, task_id: str, after: int) -> AsyncIterator[list[Frame]]:
+    def tail(self, task_id: str, after: int, *, past_questions: bool = False) -> AsyncIterator[list[Frame]]:
         """Committed events after a position."""
-        return self._node.hub.tail(task_id, after)
+        return self._node.hub.tail(task_id, after, past_questions=past_questions)
 
     async def answered(self, sent: Sent) -> None:
         """The response to this message was written out."""
@@ -50,8 +50,8 @@ class RuntimeTasks:
         """The Task as JSON text."""
         return await self._reading.get(task_id, caller, history_length)
 
-    async def snapshot(self, task_id: str, caller: Caller) -> tuple[int, bytes, bool]:
-        """(seq, Task, a stream ends there).
+    async def snapshot(self, task_id: str, caller: Caller) -> tuple[int, bytes]:
+        """(seq, Task) to subscribe from.
 
         Raises:
             A2AFault: unknown, or terminal: there is nothing to subscribe to.
@@ -61,7 +61,7 @@ class RuntimeTasks:
             raise A2AFault(
                 "UnsupportedOperation", f"Task {task_id} is in terminal state {state}", {"taskId": task_id}
             )
-        return seq, text, state in ENDS_STREAM
+        return seq, text
 
     async def list(self, query: ListQuery, caller: Caller) -> ListPage:
         """One page of the caller's tasks."""

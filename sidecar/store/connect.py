@@ -48,19 +48,23 @@ def beside(path: Path, suffix: str) -> Path:
     return path.with_name(f"{path.name}-{suffix}")
 
 
-def connect(path: Path, *, readonly: bool = False, synchronous: str = "FULL") -> sqlite3.Connection:
+def connect(
+    path: Path, *, readonly: bool = False, create: bool = True, synchronous: str = "FULL"
+) -> sqlite3.Connection:
     """A driver connection in autocommit: transactions are begun explicitly.
 
     Args:
-        path: the database file; created if missing, unless ``readonly``.
+        path: the database file.
         readonly: refuse every write on this connection.
+        create: make the file if it is missing, unless ``readonly``.
         synchronous: SQLite's level; FULL for anything that is acknowledged.
 
     Raises:
         sqlite3.Error: to be translated by the caller.
     """
+    mode = "ro" if readonly else "rwc" if create else "rw"
     connection = sqlite3.connect(
-        f"file:{quote(str(path))}?mode={'ro' if readonly else 'rwc'}",
+        f"file:{quote(str(path))}?mode={mode}",
         uri=True,
         isolation_level=None,
         check_same_thread=False,

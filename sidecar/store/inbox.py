@@ -30,31 +30,6 @@ class Put:
         rows.inbox_put(self._task, self._kind, self._body)
 
 
-class Attempt:
-    """The writer's operation that writes without changing anything: a transaction, or the reason why not."""
-
-    __slots__ = ("future", "size")
-
-    def __init__(self, future: asyncio.Future[None]) -> None:
-        self.future = future
-        self.size = OPERATION_BYTES
-
-    def run(self, rows: Rows) -> None:
-        """Rewrite a row as it is: SQLite takes the page to the log all the same."""
-        rows.connection.execute("UPDATE meta SET value = value")
-
-
-def attempt(writer: Writer) -> Coroutine[Any, Any, None]:
-    """Find out whether the store can be written.
-
-    Raises:
-        StoreError: it cannot.
-    """
-    future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-    writer.submit(Attempt(future))
-    return _answer(future)
-
-
 def put(writer: Writer, task: str, kind: str, body: bytes) -> Coroutine[Any, Any, None]:
     """Put something into a handoff's inbox; durable once the answer is there.
 

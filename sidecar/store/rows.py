@@ -175,7 +175,8 @@ class Rows:
     def show(self, held: Held, view: TaskView) -> None:
         """Write the row that reads use, unless it is as it was."""
         if held.task_view != view:
-            held.task_view = view
+            # A finished Task may be large and is written once: it is not worth remembering.
+            held.task_view = view if view.finished is None else None
             self._views[held.id] = view
 
     def key(self, rows: Iterable[KeyRow]) -> None:

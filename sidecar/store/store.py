@@ -17,7 +17,7 @@ from bridge.journal import Entry
 from bridge.lease import LEASE_MARGIN_MS, LEASE_TTL_MS
 from sidecar.errors import StoreUnavailable
 from sidecar.ports import Caller, KeyRow, ListQuery, TaskView
-from sidecar.store import inbox
+from sidecar.store import inbox, kept
 from sidecar.store.connect import path_of
 from sidecar.store.engine import prepare, recognise
 from sidecar.store.hosttime import boot_id
@@ -117,8 +117,16 @@ class Store:
         return inbox.put(self.writer, task, kind, body)
 
     def attempt(self) -> Coroutine[Any, Any, None]:
-        """See ``inbox.attempt``."""
-        return inbox.attempt(self.writer)
+        """See ``kept.attempt``."""
+        return kept.attempt(self.writer)
+
+    def keep(self, name: str, value: str) -> Coroutine[Any, Any, None]:
+        """See ``kept.keep``."""
+        return kept.keep(self.writer, name, value)
+
+    async def kept(self, name: str) -> str | None:
+        """See ``kept.kept``."""
+        return await kept.kept(self.reads, name)
 
     async def inbox_take(self, task: str) -> list[InboxRow]:
         """See ``Reads.inbox_take``."""

@@ -83,6 +83,7 @@ class Writer:
         self._halted: BaseException | None = None
         self._closed = False
         self._connection: sqlite3.Connection | None = None
+        self._place = (0, 0)  # the file's: nothing is acknowledged that went into a file which was since replaced
         self._turns: Turns | None = None
         self._seen_version: int | None = None
         self._backlog: deque[Operation] = deque()
@@ -179,8 +180,12 @@ class Writer:
     def _ready(self) -> Turns:
         if self._turns is None:
             self._turns = Turns(beside(self._path, "turns"))
+        place = self._path.stat()
+        if self._connection is not None and (place.st_dev, place.st_ino) != self._place:
+            self._drop_connection()
         if self._connection is None:
-            self._connection = connect(self._path)
+            self._place = (place.st_dev, place.st_ino)
+            self._connection = connect(self._path, create=False)
             self._rows.forget()
             self._seen_version = None
         return self._turns

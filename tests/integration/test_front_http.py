@@ -92,7 +92,7 @@ async def test_last_event_id_gives_exactly_the_gap() -> None:
     async with serving() as served:
         task = served.tasks.add("t")
         await task.begin()  # 2
-        await task.say("TASK_STATE_INPUT_REQUIRED")  # 3: ends the streams of that time
+        await task.say("TASK_STATE_INPUT_REQUIRED")  # 3: ends what the first message led to, no subscription
         await task.say("TASK_STATE_WORKING")  # 4
         await task.emit(text_artifact("t", "one"))  # 5
 
@@ -113,16 +113,6 @@ async def test_last_event_id_gives_exactly_the_gap() -> None:
         seen = await asyncio.gather(*readers)
         gap = [[5, 6], [6], [5, 6], [4, 5, 6], [3, 4, 5, 6]]
         assert seen == gap + [[5, 6]] * 5
-
-
-async def test_a_cursor_at_the_end_of_an_interrupted_task_gets_the_task() -> None:
-    async with serving() as served:
-        task = served.tasks.add("t")
-        await task.begin()
-        await task.say("TASK_STATE_INPUT_REQUIRED")
-        answer = await post(served, rpc("SubscribeToTask", {"id": "t"}), **{"Last-Event-ID": "3"})
-        ((seq, frame),) = frames_of(answer.text)
-        assert (seq, frame["result"]["task"]["id"]) == (3, "t")
 
 
 @pytest.mark.parametrize("after_events", [0, 1, 2])

@@ -9,7 +9,7 @@ from typing import Any
 
 import orjson
 
-from bridge.a2a.dialect import ENDS_STREAM, ERRORS, TERMINAL_STATES
+from bridge.a2a.dialect import ENDS_STREAM, ERRORS, INPUT_REQUIRED, TERMINAL_STATES
 from bridge.a2a.faults import error_object
 from bridge.a2a.fold import TaskFold, with_history
 from sidecar.errors import RpcError
@@ -119,7 +119,7 @@ class FakeTasks:
     async def _run(self, task: FakeTask, call: SendCall) -> None:
         await self.script(task, call)
 
-    async def tail(self, task_id: str, after: int) -> AsyncIterator[list[Frame]]:
+    async def tail(self, task_id: str, after: int, *, past_questions: bool = False) -> AsyncIterator[list[Frame]]:
         task = self.tasks[task_id]
         self.followers += 1
         try:
@@ -130,7 +130,7 @@ class FakeTasks:
                 if task.failure:
                     raise task.failure
                 batch = [frame for frame in task.frames if frame.seq > after]
-                ended = next((at for at, frame in enumerate(batch) if frame.ends), None)
+                ended = next((at for at, frame in enumerate(batch) if _ends(frame, past_questions)), None)
                 if ended is not None:
                     yield batch[: ended + 1]
                     return
@@ -145,11 +145,11 @@ class FakeTasks:
     async def get(self, task_id: str, caller: Caller, history_length: int | None = None) -> bytes:
         return orjson.dumps(with_history(self._find(task_id).fold.task(), history_length))
 
-    async def snapshot(self, task_id: str, caller: Caller) -> tuple[int, bytes, bool]:
+    async def snapshot(self, task_id: str, caller: Caller) -> tuple[int, bytes]:
         task = self._find(task_id)
         if task.fold.state in TERMINAL_STATES:
             raise rpc_error("UnsupportedOperation")
-        return task.frames[-1].seq, await self.get(task_id, caller), task.fold.state in ENDS_STREAM
+        return task.frames[-1].seq, await self.get(task_id, caller)
 
     async def list(self, query: ListQuery, caller: Caller) -> ListPage:
         self.queries.append(query)
@@ -170,3 +170,7 @@ class FakeTasks:
             return self.tasks[task_id]
         except KeyError:
             raise rpc_error("TaskNotFound") from None
+
+
+def _ends(frame: Frame, past_questions: bool) -> bool:
+    return frame.ends and not (past_questions and INPUT_REQUIRED.encode() in frame.event)
