@@ -8,65 +8,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, NamedTuple, Protocol
+from typing import Protocol
 
 from bridge.journal import Entry
 from bridge.quorum import Append, Appended, Claim, Granted, Refused
-
-Json = dict[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class Caller:
-    """Who asks. Part of every key: another caller's task does not exist."""
-
-    tenant: str = ""
-    principal: str = "anonymous"
-
-
-@dataclass(frozen=True, slots=True)
-class KeyRow:
-    """Which dispatch a client's message led to.
-
-    Attributes:
-        key_hash: of tenant, principal, task and messageId.
-        generation: counts dispatches under one key, from 0.
-        task_id: the task it became (for follow-ups: the task it belongs to).
-        intent: handoff id, or the digest of a follow-up's content.
-        answered: its response was written out; a repeat is a new message.
-    """
-
-    key_hash: str
-    generation: int
-    task_id: str
-    intent: str
-    answered: bool
-
-
-@dataclass(frozen=True, slots=True)
-class TaskView:
-    """The row that reads and lists use: a view of the journal, written in the same transaction.
-
-    Attributes:
-        task_id, tenant, principal, context_id: whose and which.
-        state: the handoff's state (``bridge.handoff.State``).
-        task_state: A2A's state of the task, "" before the first event.
-        status_at: the status timestamp in milliseconds since 1970 UTC; lists sort by it.
-        listed: false for replies and for dispatches that no client has seen.
-        finished: the final Task as JSON text, once terminal.
-    """
-
-    task_id: str
-    tenant: str
-    principal: str
-    context_id: str
-    state: str
-    task_state: str
-    status_at: int
-    listed: bool
-    finished: bytes | None = None
+from sidecar.records import Caller, Frame, Json, KeyRow, ListPage, ListQuery, SendCall, Sent, TaskView
 
 
 class Voter(Protocol):
@@ -221,88 +169,6 @@ class Observer(Protocol):
     def count(self, name: str, value: int = 1, **labels: str) -> None: ...
 
     def observe(self, name: str, seconds: float, **labels: str) -> None: ...
-
-
-class Frame(NamedTuple):
-    """One journalled event as clients see it.
-
-    Attributes:
-        seq: journal position: the SSE id.
-        event: StreamResponse as JSON text.
-        ends: a stream closes after it (terminal, or input is required).
-    """
-
-    seq: int
-    event: bytes
-    ends: bool
-
-
-@dataclass(frozen=True, slots=True)
-class SendCall:
-    """A client's message.
-
-    Attributes:
-        params: SendMessageRequest as it came (message, configuration, metadata).
-        caller: who sent it.
-        extensions: URIs that the client activated.
-        headers: end-to-end headers that the agent should see.
-    """
-
-    params: Json
-    caller: Caller
-    extensions: tuple[str, ...] = ()
-    headers: Mapping[str, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class Sent:
-    """An accepted message: follow ``tail(task_id, after)`` for what it leads to.
-
-    Attributes:
-        task_id: the public task id.
-        after: journal position before the first event that belongs to this message.
-        attached: a repeat of a message that is still unanswered.
-        key_hash, generation: to report with ``answered`` once the response was written out.
-    """
-
-    task_id: str
-    after: int
-    attached: bool
-    key_hash: str
-    generation: int
-
-
-@dataclass(frozen=True, slots=True)
-class ListQuery:
-    """Filters of ListTasks, already checked.
-
-    Attributes:
-        page_size: 1 to 100.
-        page_after: cursor (status_at, task_id) of the last task of the page before, if any.
-    """
-
-    context_id: str | None = None
-    task_state: str | None = None
-    status_after_ms: int | None = None
-    page_size: int = 50
-    page_after: tuple[int, str] | None = None
-    history_length: int | None = None
-    include_artifacts: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class ListPage:
-    """One page of tasks, newest status first.
-
-    Attributes:
-        tasks: Task objects.
-        total: how many match in all.
-        next_after: cursor for the next page, None on the last.
-    """
-
-    tasks: list[Json]
-    total: int
-    next_after: tuple[int, str] | None
 
 
 class Tasks(Protocol):

@@ -17,7 +17,8 @@ from aiohttp.http_exceptions import HttpProcessingError
 from bridge.a2a.dialect import STREAM_KINDS
 from bridge.errors import MalformedJson
 from bridge.jsontext import parse
-from sidecar.ports import EndKind, Json, RunEnd
+from sidecar.ports import EndKind, RunEnd
+from sidecar.records import Json
 
 #: Everything that the HTTP library raises for what an agent or a network does.
 FAULTS = (

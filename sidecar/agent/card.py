@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 from bridge.a2a.extension import URI as DURABILITY
 from sidecar.errors import ConfigError
-from sidecar.ports import Json
+from sidecar.records import Json
 
 WELL_KNOWN = "/.well-known/agent-card.json"
 _VERSION_1_0 = re.compile(r"1\.0(\.\d+)?\Z")

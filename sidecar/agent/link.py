@@ -18,7 +18,8 @@ from sidecar.agent.presence import AgentPresence
 from sidecar.agent.run import EndedRun, StreamRun
 from sidecar.agent.wire import AgentSettings, AgentWire
 from sidecar.errors import AgentError, AgentUnavailable
-from sidecar.ports import AgentRun, EndKind, Json, Probe, RunEnd
+from sidecar.ports import AgentRun, EndKind, Probe, RunEnd
+from sidecar.records import Json
 
 _NOT_FOUND = -32001
 _NOT_CANCELABLE = -32002

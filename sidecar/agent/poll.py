@@ -18,7 +18,8 @@ from bridge.a2a.dialect import ends_stream
 from sidecar.agent.answers import is_event
 from sidecar.agent.run import Noticed, Run
 from sidecar.errors import AgentTimeout
-from sidecar.ports import EndKind, Json, RunEnd
+from sidecar.ports import EndKind, RunEnd
+from sidecar.records import Json
 
 Asked = Coroutine[Any, Any, Json | RunEnd]
 _GROWTH = 1.5

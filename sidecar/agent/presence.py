@@ -18,7 +18,8 @@ from sidecar.agent.answers import FAULTS, decode, end_of, excerpt
 from sidecar.agent.card import CardView, UnusableCard, read_card
 from sidecar.agent.wire import AgentWire
 from sidecar.errors import AgentError, AgentTimeout, AgentUnavailable
-from sidecar.ports import EndKind, Json, RunEnd
+from sidecar.ports import EndKind, RunEnd
+from sidecar.records import Json
 
 _CARD_BYTES_MAX = 2**20
 _DOUBTFUL = frozenset({EndKind.REFUSED, EndKind.BROKEN})

@@ -17,7 +17,8 @@ import aiohttp
 from sidecar.agent.answers import FAULTS, end_of, events_of, is_event
 from sidecar.agent.sse import SseParser
 from sidecar.agent.wire import encoding_problem, failure_of, read_answer
-from sidecar.ports import EndKind, Json, RunEnd
+from sidecar.ports import EndKind, RunEnd
+from sidecar.records import Json
 
 T = TypeVar("T")
 

@@ -26,7 +26,8 @@ from sidecar.agent.answers import FAULTS, decode, end_of, excerpt, result_of
 from sidecar.agent.card import Address, CardView
 from sidecar.agent.headers import request_headers
 from sidecar.errors import AgentTimeout
-from sidecar.ports import EndKind, Json, RunEnd
+from sidecar.ports import EndKind, RunEnd
+from sidecar.records import Json
 
 _FAILURE_BYTES = 1024
 _FAILURE_WAIT_S = 2.0

@@ -19,7 +19,7 @@ from bridge.a2a import card as rules
 from bridge.errors import MalformedJson
 from sidecar.front import jsonrpc
 from sidecar.front.asgi import Headers, Message, Receive, Scope, Send, header, respond
-from sidecar.ports import Json
+from sidecar.records import Json
 
 log = logging.getLogger(__name__)
 

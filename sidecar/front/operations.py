@@ -19,7 +19,8 @@ from bridge.a2a import params as check
 from bridge.a2a.dialect import AUTH_REQUIRED, INTERRUPTED, kind_of, state_of
 from bridge.a2a.fold import with_history
 from sidecar.front.paging import cursor_of, token_of
-from sidecar.ports import Caller, Frame, Json, ListQuery, SendCall, Sent, Tasks
+from sidecar.ports import Tasks
+from sidecar.records import Caller, Frame, Json, ListQuery, SendCall, Sent
 
 T = TypeVar("T")
 

@@ -35,7 +35,8 @@ from sidecar.front.blocking import BlockingAnswer
 from sidecar.front.operations import Call, Operations
 from sidecar.front.settings import FrontSettings
 from sidecar.front.stream import EventStream
-from sidecar.ports import Caller, Frame, Observer, Sent
+from sidecar.ports import Observer
+from sidecar.records import Caller, Frame, Sent
 
 #: Without authentication everybody is the same caller.
 ANYBODY = Caller()

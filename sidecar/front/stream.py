@@ -16,7 +16,7 @@ import asyncio
 from collections.abc import Sequence
 
 from sidecar.front.asgi import Headers, Send, respond
-from sidecar.ports import Frame
+from sidecar.records import Frame
 
 KEEP_ALIVE = b": keep-alive\n"
 

@@ -19,7 +19,7 @@ from bridge.journal import Entry, Tip, to_line
 from sidecar.errors import SidecarError
 from sidecar.ops.timeline import day, paint, row, timeline
 from sidecar.ops.verify import Stored, Verdict, read_export, verify
-from sidecar.ports import TaskView
+from sidecar.records import TaskView
 
 OK, WRONG = 0, 1
 PREFIX_SHORTEST = 4

@@ -14,7 +14,7 @@ from pathlib import Path
 from bridge.errors import BrokenChain
 from bridge.journal import Entry, Tip
 from sidecar.errors import StoreCorrupt
-from sidecar.ports import Caller, ListQuery, TaskView
+from sidecar.records import Caller, ListQuery, TaskView
 from sidecar.store import Reads, open_readonly
 
 _PAGE = 1000

@@ -19,7 +19,7 @@ from bridge.errors import BridgeError
 from bridge.handoff import Handoff, State
 from bridge.journal import Entry, Tip, from_line
 from bridge.jsontext import parse
-from sidecar.ports import Caller, TaskView
+from sidecar.records import Caller, TaskView
 from sidecar.runtime.views import row_of
 
 

@@ -12,7 +12,7 @@ from bridge.a2a.dialect import FAILED
 from bridge.handoff import State
 from bridge.journal import Draft, Kind
 from bridge.jsontext import write
-from sidecar.ports import Json
+from sidecar.records import Json
 from sidecar.runtime.node import Node
 from sidecar.runtime.owned import OwnedJournal
 from sidecar.runtime.relay import Relay

@@ -15,7 +15,7 @@ from itertools import islice
 
 from bridge.journal import Entry
 from sidecar.errors import RpcError, SidecarError
-from sidecar.ports import Frame
+from sidecar.records import Frame
 from sidecar.runtime.notes import Note, notes_of
 
 READ_LIMIT = 500

@@ -23,7 +23,7 @@ from bridge.envelope import (
     key_hash,
     task_id,
 )
-from sidecar.ports import Json, KeyRow, SendCall, Sent
+from sidecar.records import Json, KeyRow, SendCall, Sent
 from sidecar.runtime.node import Node
 from sidecar.runtime.ownership import Ownership
 from sidecar.runtime.reading import Reading

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from bridge.journal import Entry, Kind
 from bridge.jsontext import parse
-from sidecar.ports import Json
+from sidecar.records import Json
 
 _EVENT_FIRST = b'{"event":'
 _EVENT_MARK = b'"event":'

@@ -22,7 +22,8 @@ from bridge.handoff import Handoff
 from bridge.journal import Draft, Entry, Fence, Tip, chain
 from bridge.quorum import Append, Appended, Refusal, Refused
 from sidecar.errors import StoreError, StoreUnavailable
-from sidecar.ports import KeyRow, TaskView, Voter
+from sidecar.ports import Voter
+from sidecar.records import KeyRow, TaskView
 from sidecar.runtime.node import Node
 from sidecar.runtime.notes import notes_of
 
@@ -166,7 +167,7 @@ class OwnedJournal:
         if isinstance(error, StoreError):
             self._begin_outage(error)
         elif error is not None:
-            log.error("task %s: an append failed", self.task_id, exc_info=error, extra={"task": self.task_id})
+            log.error("task %s: an append failed", self.task_id, exc_info=error, extra=self._extra())
             self.abandon()
         elif isinstance(answer := future.result(), Appended):
             self._commit(batch)
@@ -196,7 +197,7 @@ class OwnedJournal:
 
     def _begin_outage(self, error: StoreError) -> None:
         if self._offering is None and not self.lost.is_set():
-            log.error("task %s: %s; its events wait", self.task_id, error, extra={"task": self.task_id})
+            log.error("task %s: %s; its events wait", self.task_id, error, extra=self._extra())
             self._observer.count("store_outages")
             self._offering = asyncio.get_running_loop().create_task(self._offer_again())
 
@@ -222,3 +223,6 @@ class OwnedJournal:
             else:
                 self._refused(answer)
         self._offering = None
+
+    def _extra(self) -> dict[str, object]:
+        return {"task": self.task_id, "fence": self.fence.n}

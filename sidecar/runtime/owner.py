@@ -16,7 +16,7 @@ from bridge.handoff import State
 from bridge.journal import Draft, Kind
 from bridge.jsontext import parse_stored, write
 from sidecar.errors import AgentError, StoreError
-from sidecar.ports import Json, KeyRow
+from sidecar.records import Json, KeyRow
 from sidecar.runtime.asides import Asides
 from sidecar.runtime.endings import Endings
 from sidecar.runtime.node import Node

@@ -18,7 +18,7 @@ from bridge.handoff import Handoff, State
 from bridge.journal import Draft, Entry, Fence, Kind, chain, genesis
 from bridge.jsontext import write
 from bridge.quorum import Append, Claim, Granted, Refusal, Refused
-from sidecar.ports import Caller, Json, KeyRow, SendCall, Sent
+from sidecar.records import Caller, Json, KeyRow, SendCall, Sent
 from sidecar.runtime.node import Node
 from sidecar.runtime.owned import OwnedJournal
 from sidecar.runtime.owner import Owner
@@ -99,9 +99,13 @@ class Ownership:
                 return owner
             try:
                 entries = await self.journal(task)
-                if entries and entries[-1].fence.session == self._node.session:
-                    return self._load(task, entries)
-                return await self._claim(task, entries, reason)
+                if not entries:
+                    return None
+                handoff = Handoff.fold(task, entries)
+                # What this session gave up is nobody's: it is claimed anew, under a fence of its own.
+                if entries[-1].fence.session == self._node.session and handoff.state is not State.ORPHANED:
+                    return self._install_from(handoff, handoff.fence, entries)
+                return await self._claim(handoff, entries, reason)
             finally:
                 self._loading.pop(task, None)
 
@@ -131,15 +135,8 @@ class Ownership:
         """Stop whatever runs for owned handoffs, without a word to their journals."""
         await asyncio.gather(*(owner.close() for owner in list(self.owners.values())))
 
-    def _load(self, task: str, entries: Sequence[Entry]) -> Owner:
-        handoff = Handoff.fold(task, entries)
-        return self._install_from(handoff, handoff.fence, entries)
-
-    async def _claim(self, task: str, entries: list[Entry], reason: str) -> Owner | None:
-        node = self._node
-        if not entries:
-            return None
-        handoff = Handoff.fold(task, entries)
+    async def _claim(self, handoff: Handoff, entries: list[Entry], reason: str) -> Owner | None:
+        node, task = self._node, handoff.task_id
         n = handoff.fence.n + 1
         for _ in range(CLAIM_TRIES):
             fence = Fence(n, node.session)

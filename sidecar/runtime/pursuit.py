@@ -20,7 +20,8 @@ from bridge.a2a.faults import ERRORS, error_object
 from bridge.handoff import State
 from bridge.journal import Kind
 from sidecar.errors import AgentError, AgentUnavailable
-from sidecar.ports import AgentRun, EndKind, Json, Probe, RunEnd
+from sidecar.ports import AgentRun, EndKind, Probe, RunEnd
+from sidecar.records import Json
 from sidecar.runtime.asides import Asides
 from sidecar.runtime.endings import Endings
 from sidecar.runtime.node import Node
@@ -34,6 +35,7 @@ log = logging.getLogger(__name__)
 LATE_EVENTS_S = 5.0
 PAUSE_FIRST_S = 0.02
 PAUSE_MOST_S = 2.0
+FAULT_PAUSE_S = 1.0
 _TASK_NOT_FOUND = ERRORS["TaskNotFound"].jsonrpc
 
 
@@ -99,6 +101,8 @@ class Pursuit:
             log.exception("task %s: following its agent failed", self._journal.task_id, extra=self._extra())
             self._node.observer.count("owner_failures")
             self._endings.orphan("owner_failed")
+            # Others may try at once; here the same fault would only come again as fast as the machine can make it.
+            await asyncio.sleep(FAULT_PAUSE_S)
 
     def interrupt(self, ending: Callable[[Endings], None]) -> None:
         """Stop following the run and end it in this way."""
@@ -117,7 +121,8 @@ class Pursuit:
             try:
                 await self._node.link.cancel(agent_task)
             except AgentError as error:
-                log.info("task %s: its run could not be told to stop: %s", self._journal.task_id, error)
+                told = "task %s: its run could not be told to stop: %s"
+                log.info(told, self._journal.task_id, error, extra=self._extra())
 
     async def forward(self, request: Request) -> None:
         """A message for a run that is at work: the agent gets it beside the stream that is being followed."""
@@ -246,7 +251,9 @@ class Pursuit:
                 self._endings.orphan("agent_gone")
                 return None
             except AgentError as error:
-                log.info("task %s: its agent does not answer: %s", self._journal.task_id, error)
+                log.info(
+                    "task %s: its agent does not answer: %s", self._journal.task_id, error, extra=self._extra()
+                )
             else:
                 if task is None:
                     return self._again()

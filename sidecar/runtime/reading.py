@@ -15,7 +15,7 @@ from bridge.a2a.fold import TaskFold, task_json, with_history
 from bridge.a2a.refold import refold
 from bridge.jsontext import parse, write
 from sidecar.errors import StoreUnavailable
-from sidecar.ports import Caller, Json, ListPage, ListQuery, TaskView
+from sidecar.records import Caller, Json, ListPage, ListQuery, TaskView
 from sidecar.runtime.node import Node
 from sidecar.runtime.ownership import READ_CHUNK, Ownership
 

@@ -18,7 +18,8 @@ from bridge.a2a.shapes import settle_event, settle_task
 from bridge.errors import BridgeError
 from bridge.journal import Draft, Kind
 from bridge.jsontext import write
-from sidecar.ports import Json, Observer
+from sidecar.ports import Observer
+from sidecar.records import Json
 from sidecar.runtime.owned import OwnedJournal
 from sidecar.runtime.views import Viewer
 

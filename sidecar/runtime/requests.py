@@ -9,7 +9,7 @@ from bridge.a2a.ids import IdMap
 from bridge.a2a.reconcile import Run
 from bridge.a2a.resume import Attempt, Progress, delivered, first_message, followup_message, resume_message
 from bridge.a2a.shown import Shown
-from sidecar.ports import Json
+from sidecar.records import Json
 from sidecar.runtime.node import Node
 from sidecar.runtime.owned import OwnedJournal
 from sidecar.runtime.relay import Relay

@@ -33,7 +33,7 @@ from bridge.recovery import (
     rank,
 )
 from sidecar.errors import SidecarError, StoreError
-from sidecar.ports import KeyRow
+from sidecar.records import KeyRow
 from sidecar.runtime.node import Node
 from sidecar.runtime.owner import Owner
 from sidecar.runtime.ownership import Ownership
@@ -119,16 +119,19 @@ class Supervisor:
         running = asyncio.get_running_loop().create_task(self._guarded(task, work))
         self._busy[task] = running
 
+    def _extra(self, task: str) -> dict[str, object]:
+        owner = self._ownership.owners.get(task)
+        return {"task": task, "fence": owner.journal.fence.n if owner else 0}
+
     async def _guarded(self, task: str, work: Coroutine[Any, Any, None]) -> None:
         try:
             await work
         except SidecarError as error:
-            log.warning(
-                "task %s: recovering failed and will be tried again: %s", task, error, extra={"task": task}
-            )
+            told = "task %s: recovering failed and will be tried again: %s"
+            log.warning(told, task, error, extra=self._extra(task))
             self._node.observer.count("recovery_failures")
         except Exception:
-            log.exception("task %s: recovering failed", task, extra={"task": task})
+            log.exception("task %s: recovering failed", task, extra=self._extra(task))
             self._node.observer.count("recovery_failures")
         finally:
             full = len(self._busy) >= AT_ONCE

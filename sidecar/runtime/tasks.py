@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator
 
 from bridge.a2a.dialect import TERMINAL_STATES
 from bridge.a2a.faults import A2AFault
-from sidecar.ports import Caller, Frame, Json, ListPage, ListQuery, SendCall, Sent
+from sidecar.records import Caller, Frame, Json, ListPage, ListQuery, SendCall, Sent
 from sidecar.runtime.intake import Intake
 from sidecar.runtime.node import Node
 from sidecar.runtime.ownership import Ownership

@@ -13,7 +13,8 @@ from bridge.a2a.extension import URI
 from bridge.a2a.fold import TaskFold, task_json
 from bridge.handoff import Handoff, State
 from bridge.journal import TERMINAL, Kind
-from sidecar.ports import Caller, Clock, Json, TaskView
+from sidecar.ports import Clock
+from sidecar.records import Caller, Json, TaskView
 
 
 def row_of(handoff: Handoff, fold: TaskFold, caller: Caller, context_id: str, at_ms: int) -> TaskView:

@@ -24,7 +24,7 @@ from sqlalchemy.exc import OperationalError
 from bridge.journal import Entry, Fence, Kind
 from bridge.quorum import VoterView
 from sidecar.errors import StoreCorrupt
-from sidecar.ports import Caller, KeyRow, ListQuery, TaskView
+from sidecar.records import Caller, KeyRow, ListQuery, TaskView
 from sidecar.store.connect import reading_engine
 from sidecar.store.faults import translated
 from sidecar.store.rows import held_of

@@ -15,7 +15,7 @@ from typing import Any
 
 from bridge.journal import TERMINAL, Entry, Fence, Kind, Tip
 from bridge.quorum import VoterView
-from sidecar.ports import KeyRow, TaskView
+from sidecar.records import KeyRow, TaskView
 from sidecar.store.bulk import Bulk
 from sidecar.store.schema import first_position, last_position
 

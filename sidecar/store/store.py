@@ -16,7 +16,7 @@ from typing import Any
 from bridge.journal import Entry
 from bridge.lease import LEASE_MARGIN_MS, LEASE_TTL_MS
 from sidecar.errors import StoreUnavailable
-from sidecar.ports import Caller, KeyRow, ListQuery, TaskView
+from sidecar.records import Caller, KeyRow, ListQuery, TaskView
 from sidecar.store import inbox, kept
 from sidecar.store.connect import path_of
 from sidecar.store.engine import prepare, recognise

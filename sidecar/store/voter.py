@@ -26,7 +26,7 @@ from bridge.quorum import (
     decide_claim,
     decide_dispatch,
 )
-from sidecar.ports import KeyRow, TaskView
+from sidecar.records import KeyRow, TaskView
 from sidecar.store.hosttime import now_ms
 from sidecar.store.rows import Rows
 from sidecar.store.writer import OPERATION_BYTES, Writer

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from bridge.journal import Draft, Entry, Fence, Kind, Tip, chain, genesis, tip_of
 from bridge.quorum import Append
-from sidecar.ports import TaskView
+from sidecar.records import TaskView
 
 BODY = b'{"agent":"a","event":{"artifactUpdate":{"taskId":"t","artifact":{"parts":[{"text":"hello"}]}}}}'
 

@@ -17,7 +17,7 @@ from bridge.quorum import (
     decide_claim,
     decide_dispatch,
 )
-from sidecar.ports import KeyRow, TaskView
+from sidecar.records import KeyRow, TaskView
 from sidecar.store.hosttime import now_ms
 
 

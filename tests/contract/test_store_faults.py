@@ -24,7 +24,7 @@ from sidecar.errors import (
     StoreReadOnly,
     StoreUnavailable,
 )
-from sidecar.ports import Caller, ListQuery
+from sidecar.records import Caller, ListQuery
 from sidecar.store import Store
 from sidecar.store import writer as writer_module
 from sidecar.store.connect import connect
@@ -131,11 +131,11 @@ class FailingCommit(sqlite3.Connection):
 
 @pytest.fixture
 def failing(monkeypatch: pytest.MonkeyPatch) -> type[FailingCommit]:
-    def connect_failing(path: Path) -> sqlite3.Connection:
+    def connect_failing(path: Path, **named: Any) -> sqlite3.Connection:
         with monkeypatch.context() as patch:
             plain = sqlite3.connect
             patch.setattr(sqlite3, "connect", lambda *args, **named: plain(*args, **named, factory=FailingCommit))
-            return connect(path)
+            return connect(path, **named)
 
     monkeypatch.setattr(writer_module, "connect", connect_failing)
     FailingCommit.failure = None
@@ -185,6 +185,20 @@ async def test_an_operation_that_cannot_be_stored_fails_alone(store: Store) -> N
 
 def _relinked(task: str, entry: Entry) -> list[Entry]:
     return [entry._replace(prev=beginning(task, A).after_hash)]
+
+
+async def test_nothing_is_acknowledged_into_a_file_that_was_taken_away(store: Store) -> None:
+    first = beginning("t", A)
+    await store.voter.append(first)
+    away = store.path.with_name("away.db")
+    store.path.rename(away)
+    more = following(first, A, events(1))
+    with pytest.raises(StoreUnavailable):
+        await store.voter.append(more)
+    assert not store.path.exists()
+    away.rename(store.path)
+    assert isinstance(await store.voter.append(more), Appended)
+    assert verify("t", await store.entries("t")) == after(more)
 
 
 async def test_a_closed_store_says_so(url: str) -> None:

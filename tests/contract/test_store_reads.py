@@ -11,7 +11,7 @@ from sqlalchemy import Connection, event
 from bridge.journal import Fence, Kind
 from bridge.quorum import Appended, Claim, Refused
 from sidecar.errors import StoreCorrupt
-from sidecar.ports import Caller, KeyRow, ListQuery
+from sidecar.records import Caller, KeyRow, ListQuery
 from sidecar.store import Store
 from sidecar.store.schema import LISTED, OPEN
 from tests.contract.journals import beginning, events, following, view_of

@@ -8,7 +8,8 @@ from collections.abc import Callable
 from typing import Any
 
 from sidecar.agent import AgentSettings, HttpAgentLink
-from sidecar.ports import AgentRun, Json
+from sidecar.ports import AgentRun
+from sidecar.records import Json
 from tests.integration.raw_agent import RawAgent, Script
 from tests.integration.raw_scripts import artifact
 

@@ -9,7 +9,8 @@ import pytest
 
 from sidecar.agent import AgentSettings, HttpAgentLink
 from sidecar.errors import AgentError, AgentUnavailable
-from sidecar.ports import AgentLink, EndKind, Json
+from sidecar.ports import AgentLink, EndKind
+from sidecar.records import Json
 from tests.integration import raw_scripts as scripts
 from tests.integration.agent_side import HELLO, PARAMS, Linked, drain, until
 from tests.integration.raw_agent import Exchange, RawAgent, Script

@@ -8,7 +8,8 @@ import json
 import pytest
 
 from sidecar.agent import AgentSettings, HttpAgentLink
-from sidecar.ports import EndKind, Json
+from sidecar.ports import EndKind
+from sidecar.records import Json
 from tests.integration import raw_scripts as scripts
 from tests.integration.agent_side import PARAMS, Linked, drain, until
 from tests.integration.raw_agent import Exchange, RawAgent, Script

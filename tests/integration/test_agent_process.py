@@ -14,7 +14,8 @@ import pytest
 
 from sidecar.agent import AgentSettings, HttpAgentLink
 from sidecar.errors import AgentTimeout, AgentUnavailable
-from sidecar.ports import AgentRun, EndKind, Json, Probe
+from sidecar.ports import AgentRun, EndKind, Probe
+from sidecar.records import Json
 from tests.integration.agent_side import drain, until
 from tests.integration.agents import agent_process
 

@@ -11,7 +11,8 @@ import pytest
 
 from sidecar.agent import AgentSettings
 from sidecar.errors import AgentError, AgentTimeout
-from sidecar.ports import AgentRun, EndKind, Json
+from sidecar.ports import AgentRun, EndKind
+from sidecar.records import Json
 from tests.integration import raw_scripts as scripts
 from tests.integration.agent_side import HELLO, PARAMS, Linked, drain, until
 from tests.integration.raw_agent import Exchange, Script

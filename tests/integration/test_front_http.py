@@ -11,7 +11,7 @@ import pytest
 
 from bridge.a2a import extension
 from sidecar.errors import StoreFull
-from sidecar.ports import SendCall
+from sidecar.records import SendCall
 from tests.unit.front.fake_tasks import FakeTask, FakeTasks, hello, text_artifact
 from tests.unit.front.serving import MESSAGE, SEND, STREAM, V1, post, rpc, serving, until
 

@@ -14,7 +14,7 @@ from a2a.types import a2a_pb2 as pb
 from a2a.utils import errors as sdk_errors
 
 from sidecar.errors import RpcError
-from sidecar.ports import SendCall
+from sidecar.records import SendCall
 from tests.unit.front.fake_tasks import FakeTask, FakeTasks, hello, rpc_error, text_artifact
 from tests.unit.front.serving import Served, serving, until
 

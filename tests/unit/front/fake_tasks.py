@@ -13,7 +13,7 @@ from bridge.a2a.dialect import ENDS_STREAM, ERRORS, INPUT_REQUIRED, TERMINAL_STA
 from bridge.a2a.faults import error_object
 from bridge.a2a.fold import TaskFold, with_history
 from sidecar.errors import RpcError
-from sidecar.ports import Caller, Frame, ListPage, ListQuery, SendCall, Sent
+from sidecar.records import Caller, Frame, ListPage, ListQuery, SendCall, Sent
 
 Json = dict[str, Any]
 

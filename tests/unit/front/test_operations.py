@@ -12,7 +12,7 @@ import pytest
 from bridge.a2a.faults import A2AFault
 from sidecar.front.operations import Call, Operations, list_query
 from sidecar.front.paging import cursor_of, token_of
-from sidecar.ports import Caller, ListQuery, SendCall
+from sidecar.records import Caller, ListQuery, SendCall
 from tests.unit.front.fake_tasks import FakeTask, FakeTasks
 
 MESSAGE = {"messageId": "m", "role": "ROLE_USER", "parts": [{"text": "hi"}]}

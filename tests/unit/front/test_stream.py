@@ -12,7 +12,7 @@ from a2a.client.transports.http_helpers import parse_sse_stream
 
 from sidecar.front.blocking import BlockingAnswer
 from sidecar.front.stream import KEEP_ALIVE, EventStream
-from sidecar.ports import Frame
+from sidecar.records import Frame
 
 
 class Recorder:

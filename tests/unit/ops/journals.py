@@ -10,7 +10,7 @@ from bridge.a2a.refold import refold
 from bridge.envelope import MessageKey, handoff_id, intent_of_message, task_id
 from bridge.handoff import Handoff
 from bridge.journal import Draft, Entry, Fence, Kind, Tip, chain, genesis, tip_of
-from sidecar.ports import Caller, TaskView
+from sidecar.records import Caller, TaskView
 from sidecar.runtime.views import row_of
 
 FIRST, SECOND = Fence(1, "a" * 32), Fence(2, "b" * 32)
