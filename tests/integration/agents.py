@@ -9,6 +9,7 @@ Kinds (what a message's text may set is in brackets; all paces are seconds):
     cancel        [seconds=600] works until it is canceled
     deaf          [seconds=600] the same, but cancel does nothing
     silent        [seconds=600] says that it works, then nothing until it completes
+    steady        long, but it keeps checkpoints and does no step again that one covers [the same, every=1]
     nonstreaming  long, with a card that says that it cannot stream (``--no-streaming`` does that to any kind)
 
 JSON-RPC is at /a2a/jsonrpc, the card where cards are. Each execution appends JSON lines to the log: {t, pid,
@@ -50,6 +51,8 @@ from a2a.types import (
     TaskStatus,
 )
 from google.protobuf import json_format
+
+from sidecar.worker import declare_durable, durable_run
 
 RPC_PATH = "/a2a/jsonrpc"
 
@@ -143,6 +146,32 @@ class Long(TestAgent):
         await task.complete()
 
 
+class Steady(TestAgent):
+    kind = "steady"
+
+    async def execute(self, context: RequestContext, event_queue: EventQueue) -> None:
+        self.note("exec", context)
+        run = await durable_run(context, event_queue)
+        words = (word.partition("=") for word in context.get_user_input().split())
+        given = {name: float(value) for name, _, value in words if value.replace(".", "").isdigit()}
+        steps, pace, every = int(given.get("steps", 10)), given.get("pace", 0.1), int(given.get("every", 1))
+        first = int(run.last_checkpoint or 0) + 1
+        if first == 1:
+            await run.start_work()
+        for step in range(first, steps + 1):
+            await asyncio.sleep(pace)
+            self.note(f"step {step}", context)
+            said = run.new_agent_message([Part(text=f"step {step}/{steps}")])
+            await run.update_status(TaskState.TASK_STATE_WORKING, message=said)
+            text = f"[{step}]".ljust(int(given.get("chunk", 16)), "x")
+            await run.add_artifact(
+                [Part(text=text)], "result", name="result", append=step > 1, last_chunk=step == steps,
+                checkpoint=step if step % every == 0 else None,
+            )  # fmt: skip
+        await run.complete()
+        self.note("done", context)
+
+
 class NonStreaming(Long):
     kind = "nonstreaming"
 
@@ -203,7 +232,7 @@ class Silent(TestAgent):
         await task.complete()
 
 
-KINDS = {each.kind: each for each in (Echo, Long, Input, Cancel, Deaf, Silent, NonStreaming)}
+KINDS = {each.kind: each for each in (Echo, Long, Steady, Input, Cancel, Deaf, Silent, NonStreaming)}
 
 
 def card_of(kind: str, url: str, *, streaming: bool) -> AgentCard:
@@ -258,6 +287,8 @@ async def main() -> None:
     args = parser.parse_args()
     streaming = not args.no_streaming and args.agent != "nonstreaming"
     card = card_of(args.agent, args.public_url or f"http://127.0.0.1:{args.port}", streaming=streaming)
+    if args.agent == Steady.kind:
+        card = declare_durable(card)
     handler: Any = DefaultRequestHandler(
         agent_executor=KINDS[args.agent](args.exec_log), task_store=InMemoryTaskStore(), agent_card=card
     )

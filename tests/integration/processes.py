@@ -112,8 +112,9 @@ class Process:
 class AgentProcess(Process):
     """An agent. ``url`` is what a sidecar is told."""
 
-    def __init__(self, name: str, port: int, command: list[str], directory: Path) -> None:
+    def __init__(self, name: str, port: int, command: list[str], directory: Path, rpc_path: str) -> None:
         self.url = f"http://127.0.0.1:{port}"
+        self.rpc_path = rpc_path
         self._journal = directory / f"{name}.jsonl"
         super().__init__(name, command, {}, directory, f"{self.url}/.well-known/agent-card.json")
 
@@ -128,7 +129,8 @@ class AgentProcess(Process):
 class SidecarProcess(Process):
     """A sidecar. ``url`` is what clients are told."""
 
-    def __init__(self, name: str, options: dict[str, str], directory: Path) -> None:
+    def __init__(self, name: str, options: dict[str, str], directory: Path, rpc_path: str) -> None:
+        self.rpc_path = rpc_path
         self.url = f"http://127.0.0.1:{options['port']}"
         self.control = f"http://127.0.0.1:{options['control_port']}"
         env = {f"DHP_SIDECAR_{option.upper()}": value for option, value in options.items()}

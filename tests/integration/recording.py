@@ -87,6 +87,18 @@ class Recording:
         times = [frame.at for frame in self.frames]
         return max((b - a for a, b in itertools.pairwise(times)), default=0.0)
 
+    async def at_least(self, count: int, deadline_s: float = 20) -> None:
+        """Wait until so many statuses with a text have come."""
+        async with asyncio.timeout(deadline_s):
+            while len(self.said) < count:
+                assert not self.done, self
+                await asyncio.sleep(0.01)
+
+    async def answered(self, deadline_s: float = 5) -> None:
+        """Wait for the end, good or not."""
+        async with asyncio.timeout(deadline_s):
+            await asyncio.wait([self._following])
+
     async def ended(self, deadline_s: float = 20) -> None:
         """Wait for the end of the stream, which must have been a good one."""
         async with asyncio.timeout(deadline_s):

@@ -40,6 +40,7 @@ from tests.integration.recording import Json, Recording, from_raw, from_sdk
 
 READY_S = 20.0
 V1 = {"A2A-Version": "1.0"}
+RAW_PATH = "/rpc"
 __all__ = ["AgentProcess", "Recording", "SidecarProcess", "Stage", "message", "staged", "wait_for"]
 
 
@@ -90,7 +91,8 @@ class Stage:
             "control_port": free_port(), "store": f"sqlite:///{self.store}", "log__level": "debug", **options,
         }  # fmt: skip
         log = name if name not in taken else f"{name}-{len(taken)}"
-        process = SidecarProcess(log, {key: str(value) for key, value in given.items()}, self.directory)
+        rpc_path = RAW_PATH if isinstance(agent, str) else agent.rpc_path
+        process = SidecarProcess(log, {key: str(value) for key, value in given.items()}, self.directory, rpc_path)
         self.processes.append(process)
         return process
 
@@ -133,12 +135,14 @@ class Stage:
 
     def stream(self, sidecar: SidecarProcess, method: str, params: Json, **headers: str) -> Recording:
         """The same as raw SSE frames, with their ids."""
-        return self._record(from_raw(sidecar.url + RPC_PATH, method, params, V1 | headers))
+        return self._record(from_raw(sidecar.url + sidecar.rpc_path, method, params, V1 | headers))
 
     async def rpc(self, sidecar: SidecarProcess, method: str, params: Json, timeout_s: float = 30) -> Json:
         """One JSON-RPC call. Returns the answer's ``result``, or ``{"error": …}``."""
         body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
-        answer = (await self.web.post(sidecar.url + RPC_PATH, json=body, headers=V1, timeout=timeout_s)).json()
+        answer = (
+            await self.web.post(sidecar.url + sidecar.rpc_path, json=body, headers=V1, timeout=timeout_s)
+        ).json()
         result: Json = answer["result"] if "result" in answer else {"error": answer["error"]}
         return result
 
@@ -153,6 +157,10 @@ class Stage:
     async def kinds(self, task_id: str) -> list[str]:
         """The kinds of the entries."""
         return [str(entry.kind) for entry in await self.journal(task_id)]
+
+    async def task_ids(self) -> list[str]:
+        """Everything that was dispatched, whether a client has heard of it or not."""
+        return await asyncio.to_thread(_task_ids, self.store)
 
     async def verify(self) -> None:
         """``dhp-sidecar verify`` on everything that is stored; it must find nothing wrong."""
@@ -179,7 +187,8 @@ class Stage:
     def _agent(self, name: str, module: str, *arguments: str) -> AgentProcess:
         port = free_port()
         command = [sys.executable, "-m", f"tests.integration.{module}", "--port", str(port), *arguments]
-        self.processes.append(agent := AgentProcess(name, port, command, self.directory))
+        rpc_path = RPC_PATH if module == "agents" else RAW_PATH
+        self.processes.append(agent := AgentProcess(name, port, command, self.directory, rpc_path))
         return agent
 
     async def _ready(self, process: Process) -> None:
@@ -203,6 +212,11 @@ async def staged(directory: Path) -> AsyncIterator[Stage]:
 def _journal(store: Path, task_id: str) -> list[Entry]:
     with open_shelf(store) as shelf:
         return list(shelf.entries(task_id))
+
+
+def _task_ids(store: Path) -> list[str]:
+    with open_shelf(store) as shelf:
+        return list(shelf.find(""))
 
 
 def _verify(store: Path) -> tuple[int, str]:
