@@ -105,7 +105,7 @@ def test_every_log_line_about_a_task_carries_task_and_fence() -> None:
                 continue
             message = ast.unparse(node.args[0]).strip("'\"")
             extra = next((ast.unparse(word.value) for word in node.keywords if word.arg == "extra"), "")
-            carried = "_extra()" in extra or ("'task'" in extra and "'fence'" in extra)
+            carried = "_extra(" in extra or ("'task'" in extra and "'fence'" in extra)
             if message.startswith("task %s") and not carried:
                 wrong.append(f"{source.name}:{node.lineno}: {message}")
     assert not wrong, "give them extra={'task': …, 'fence': …}:\n" + "\n".join(wrong)
