@@ -15,14 +15,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from bridge.a2a.artifact import Artifact
 from bridge.a2a.dialect import COMPLETED, ENDS_STREAM, INPUT_REQUIRED, SUBMITTED, TERMINAL_KIND
 from bridge.a2a.extension import NO_MARKS, Marks
 from bridge.a2a.outcomes import Finish, Outcome, Replay, Reply, Rewind, Show, Step, Suspend, drafts
 from bridge.a2a.remaking import Remaking
 from bridge.a2a.retelling import Retelling
 from bridge.a2a.shown import Shown, is_bare
-from bridge.a2a.snapshot import artifact_differences, missed_messages
+from bridge.a2a.snapshot import Made, artifact_differences
 
 __all__ = ["Finish", "Outcome", "Replay", "Reply", "Rewind", "Run", "Show", "Step", "Suspend", "drafts"]
 
@@ -37,6 +36,7 @@ class Run:
     Args:
         shown: what clients were shown; advanced with every call, before its outcomes are journalled.
         fresh: the first run of the task, also when a restarted sidecar goes on reading it.
+        reattached: the run is one that a sidecar has read before, and lives on. Absent: a run that begins.
         seed: the Task to show before an agent's first event where that is no Task itself. Absent: a bare one.
 
     Attributes:
@@ -45,15 +45,16 @@ class Run:
 
     __slots__ = ("_made", "_receipts", "_seed", "_told", "fresh", "shown")
 
-    def __init__(self, shown: Shown, *, fresh: bool, seed: Json | None = None) -> None:
+    def __init__(self, shown: Shown, *, fresh: bool, reattached: bool = False, seed: Json | None = None) -> None:
         self.shown = shown
         # Where nothing was shown there is nothing to repeat.
         self.fresh = fresh or not shown.begun
         self._seed = seed
         self._receipts: list[Any] = []
-        cut = None if self.fresh else shown.cut
-        self._made = None if self.fresh else Remaking(shown, cut)
-        self._told = Retelling(shown, cut, fresh=self.fresh)
+        if not fresh and not reattached:
+            shown.begin_run()
+        self._made = None if self.fresh else Remaking(shown)
+        self._told = Retelling(shown, fresh=self.fresh)
 
     @property
     def owed(self) -> Json | None:
@@ -90,15 +91,12 @@ class Run:
         if not self.shown.begun:
             return self._begin(task)
         outcomes: list[Outcome] = []
-        for message in missed_messages(task, self._told.heard):
-            status = self._told.missed(message)
-            if status is not None:
-                outcomes += self._status(self._status_event(status))
-        for event in artifact_differences(task, self._artifact_of):
+        for missed in self._told.missed(task):
+            outcomes += self._status(self._status_event(missed))
+        for event in artifact_differences(task, self._made_of):
             outcomes += self._artifact(event)
         status = task.get("status") or {}
-        if not is_bare(status) and not self._told.is_current(status):
-            self._told.seek(status)
+        if not is_bare(status) and not self._is_answered(task) and not self._told.overtake(status):
             outcomes += self._status(self._status_event(status))
         return outcomes
 
@@ -205,11 +203,23 @@ class Run:
         self._receipts = []
         return [*outcomes[:at], *self._emit(step), *outcomes[at:]]
 
-    def _artifact_of(self, artifact: Json) -> Artifact | None:
+    def _is_answered(self, task: Json) -> bool:
+        # An agent that has its answer may go on for long before it says so in a status: until then its question
+        # stands there, but the answer stands in the history after it.
+        history = task.get("history")
+        status = task.get("status") or {}
+        if not history or status.get("state") != INPUT_REQUIRED or status.get("message"):
+            return False
+        last = history[-1].get("messageId") or ""
+        return any(each["message"].get("messageId") == last for each in self.shown.inputs)
+
+    def _made_of(self, artifact: Json) -> Made:
         agent = artifact.get("artifactId") or ""
         if self._made is None:
-            return self.shown.artifacts.get(agent)
-        return self._made.made.get(self._made.public_id(agent, artifact.get("name") or ""))
+            return Made(self.shown.artifacts.get(agent), None)
+        public = self._made.public_id(agent, artifact.get("name") or "")
+        base = self.shown.base.artifacts if self.shown.base else ()
+        return Made(self._made.made.get(public), next((each for each in base if each.public == public), None))
 
     def _status_event(self, status: Json) -> Json:
         ids = {"taskId": self.shown.task_id, "contextId": self.shown.context_id}

@@ -47,6 +47,13 @@ class Remade(Artifact):
             made.join(known)
         return made
 
+    @classmethod
+    def as_shown(cls, public: str, agent: str, known: ShownArtifact) -> Remade:
+        """The artifact as clients hold it, where that is what the run has made."""
+        made = cls(public, agent, known.head, last=known.closed, count=known.count)
+        made.join(known)
+        return made
+
     def catch_up(self, known: ShownArtifact, parts: list[Json], *, anew: bool = True) -> list[Json]:
         """Go on comparing.
 

@@ -13,7 +13,6 @@ from typing import Any
 
 from bridge.a2a.artifact import changed_metadata, extended_head, head_of, same_head
 from bridge.a2a.content import Content, rest_of, text_of
-from bridge.a2a.cut import Cut
 from bridge.a2a.outcomes import Outcome, Rewind, Show
 from bridge.a2a.remade import Remade
 from bridge.a2a.shown import Shown, ShownArtifact
@@ -40,7 +39,6 @@ class Remaking:
 
     Args:
         shown: advanced by every outcome that is returned.
-        cut: where the run starts; None: from nothing.
 
     Attributes:
         made: R by public id, in the order in which this run made them.
@@ -48,21 +46,26 @@ class Remaking:
 
     __slots__ = ("_by_agent", "_by_name", "_public", "_shown", "made")
 
-    def __init__(self, shown: Shown, cut: Cut | None) -> None:
+    def __init__(self, shown: Shown) -> None:
         self._shown = shown
         self.made: dict[str, Remade] = {}
         self._public: dict[str, str] = {}
         self._by_agent: dict[str, list[str]] = {}
         self._by_name: dict[str, list[str]] = {}
-        for each in cut.artifacts if cut else ():
-            self.made[each.public] = Remade.at_cut(each, shown.artifacts[each.public])
-            self._public[each.agent] = each.public
+        for each in shown.cut.artifacts if shown.cut else ():
+            self._adopt(Remade.at_cut(each, shown.artifacts[each.public]))
+        for public, agent in shown.own.items():
+            self._adopt(Remade.as_shown(public, agent, shown.artifacts[public]))
         # What this run shows for the first time is made by it at once: only what others left can be claimed.
         for public, known in shown.artifacts.items():
             for agent in known.agents:
                 self._by_agent.setdefault(agent, []).append(public)
             if is_random(known.agents[0]):
                 self._by_name.setdefault(known.head.get("name") or "", []).append(public)
+
+    def _adopt(self, made: Remade) -> None:
+        self.made[made.public] = made
+        self._public[made.agent] = made.public
 
     def public_id(self, agent: str, name: str) -> str:
         """The public id of an artifact that the running agent calls ``agent``, without claiming it."""

@@ -8,9 +8,9 @@ told twice, and a human asked twice, or worse, an old answer given to a new ques
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
-from bridge.a2a.cut import Cut
 from bridge.a2a.dialect import AUTH_REQUIRED, WORKING
 from bridge.a2a.outcomes import Outcome, Rewind, Show
 from bridge.a2a.shown import Shown, same_message, same_status
@@ -23,7 +23,6 @@ class Retelling:
 
     Args:
         shown: advanced by every outcome that is returned.
-        cut: where the run starts; None: from nothing.
         fresh: the first run of the task. It has told whatever has been told.
 
     Attributes:
@@ -31,15 +30,23 @@ class Retelling:
         pending: number of the question that the run waits at, None once it has gone on.
     """
 
-    __slots__ = ("_cursor", "_fresh", "_heard", "_shown", "_used", "pending")
+    __slots__ = ("_cursor", "_fresh", "_heard", "_last", "_shown", "_used", "_walked", "pending")
 
-    def __init__(self, shown: Shown, cut: Cut | None, *, fresh: bool) -> None:
+    def __init__(self, shown: Shown, *, fresh: bool) -> None:
         self._shown = shown
         self._fresh = fresh
+        cut = shown.cut
         self._cursor = min(cut.status, len(shown.statuses)) if cut else 0
         self._used: dict[int, None] = dict.fromkeys(cut.used) if cut else {}
-        self._heard: set[str] = set()
         self.pending = cut.pending if cut else None
+        if shown.told:
+            self._cursor = len(shown.statuses)
+            self.pending = len(shown.questions) - 1 if shown.open else None
+        self._used.update(dict.fromkeys(range(shown.asked, len(shown.questions))))
+        self._heard: set[str] = set()
+        self._last: Json | None = None
+        # How far a snapshot's history has been found among the shown statuses.
+        self._walked = 0
 
     @property
     def cursor(self) -> int:
@@ -53,14 +60,17 @@ class Retelling:
 
     def hear(self, status: Json) -> None:
         """Note a status of the running agent, so that a snapshot that repeats it is known to repeat."""
+        if self._fresh:
+            return
+        self._last = status
         message = status.get("message")
-        if message and not self._fresh:
+        if message:
             self._heard.add(message.get("messageId") or "")
 
-    def heard(self, message: Json) -> bool:
+    def heard(self, message: Json | None) -> bool:
         """Whether this run is known to have said this very message."""
-        message_id = message.get("messageId")
-        return bool(message_id) and message_id in (self._shown.message_ids if self._fresh else self._heard)
+        message_id = message and message.get("messageId")
+        return bool(message_id) and (message_id in self._shown.message_ids or message_id in self._heard)
 
     def repeat(self, status: Json) -> bool:
         """Whether the status is the one that was told at the cursor; if so the cursor has moved on."""
@@ -118,40 +128,47 @@ class Retelling:
         self._wait_at(len(self._shown.questions) - 1)
         return outcomes
 
-    def seek(self, status: Json) -> None:
-        """Go on to a status that was told, if it was: a snapshot shows only the last of several."""
-        for at in range(self.cursor, len(self._shown.statuses)):
-            if same_status(self._shown.statuses[at], status):
-                self._cursor = at
-                return
+    def missed(self, task: Json) -> Iterator[Json]:
+        """Statuses that a Task's history says this run has told while nobody listened.
 
-    def is_current(self, status: Json) -> bool:
-        """Whether a snapshot's status is one that this run is known to have told."""
-        message = status.get("message")
-        if message and message.get("messageId"):
-            if self.heard(message):
-                return True
-            if self._fresh:
-                return False
-        cursor = self.cursor
-        return cursor > 0 and same_status(self._shown.statuses[cursor - 1], status)
+        A status's message moves to the history when the next status comes. Messages that clients were told, by
+        this run or an earlier one, move the cursor instead.
 
-    def missed(self, message: Json) -> Json | None:
-        """A message in a snapshot's history that this run was not heard to say.
+        Yields:
+            Statuses to tell; each must have been told when the next one is asked for.
+        """
+        said = [each for each in task.get("history") or () if each.get("role") == "ROLE_AGENT"]
+        known = max((index + 1 for index, each in enumerate(said) if self.heard(each)), default=0)
+        for message in said[:known]:
+            if not self.heard(message):
+                self._was_replayed(message)
+        at = self.cursor
+        if not known and not self._fresh:
+            # Nothing was heard since this sidecar started: the history goes back to where the run began.
+            at = min(at, self._floor())
+        for message in said[known:]:
+            found = self._find(message, at)
+            if found is None and not self._was_replayed(message):
+                yield {"state": WORKING, "message": message}
+                at = self.cursor
+            elif found is not None:
+                at = found + 1
+                self._cursor = max(self._cursor, at)
+                self._use(self._shown.statuses[found])
+            self.hear({"message": message})
+        self._walked = at
+
+    def overtake(self, status: Json) -> bool:
+        """Look for a snapshot's status among those that were told: it shows only the last of several.
 
         Returns:
-            The status to show for it; None where it was told before: the cursor has moved past it.
+            The status is what clients look at, or what this run is known to have told: nothing is to be done.
+            Otherwise the rules for statuses apply, at the cursor where this has left it.
         """
-        for at in range(self.cursor, len(self._shown.statuses)):
-            told = self._shown.statuses[at]
-            if same_message(told.get("message"), message):
-                self._cursor = at + 1
-                for number, question in enumerate(self._shown.questions):
-                    if question.status is told:
-                        self._used[number] = None
-                self.hear({"message": message})
-                return None
-        return {"state": WORKING, "message": message}
+        if self._is_current(status) or self._is_watched(status):
+            self.hear(status)
+            return True
+        return False
 
     def position(self) -> Json:
         """Its part of a step's position (see ``cut``)."""
@@ -164,6 +181,61 @@ class Retelling:
         statuses = self._shown.statuses
         return not self._fresh and self._cursor < len(statuses) and same_status(statuses[self._cursor], status)
 
+    def _floor(self) -> int:
+        """What was told below this was told before the run began."""
+        return self._shown.base.status if self._shown.base and not self._fresh else 0
+
+    def _is_current(self, status: Json) -> bool:
+        if self.heard(status.get("message")):
+            return True
+        cursor, statuses = self.cursor, self._shown.statuses
+        last, own_ids = self._last, True
+        if last is None and cursor > self._floor():
+            last = statuses[cursor - 1]
+            # Otherwise it may have been told by an earlier run, with that run's message id.
+            own_ids = self._fresh or self._shown.told
+        if last is None or not same_status(last, status):
+            return False
+        return not (own_ids and _id_of(last) and _id_of(status))
+
+    def _is_watched(self, status: Json) -> bool:
+        """Move to where the status was told, if it was; whether it is a wait that clients look at now."""
+        statuses = self._shown.statuses
+        for at in range(self._walked, len(statuses)):
+            if same_status(statuses[at], status):
+                if at < self.cursor:
+                    return True
+                self._cursor = at
+                if status.get("state") == AUTH_REQUIRED and statuses[at] is self._shown.status:
+                    self._cursor += 1
+                    return True
+                break
+        return False
+
+    def _find(self, message: Json, at: int) -> int | None:
+        statuses = self._shown.statuses
+        return next(
+            (n for n in range(at, len(statuses)) if same_message(statuses[n].get("message"), message)), None
+        )
+
+    def _use(self, told: Json) -> None:
+        for number, question in enumerate(self._shown.questions):
+            if question.status is told:
+                self._used[number] = None
+
+    def _was_replayed(self, message: Json) -> bool:
+        # A question that was answered by replay away from the cursor stands nowhere among the statuses.
+        for number, question in enumerate(self._shown.questions):
+            unused = number not in self._used and question.answer
+            if unused and same_message(question.status.get("message"), message):
+                self._used[number] = None
+                return True
+        return False
+
     def _wait_at(self, number: int) -> None:
         self._used[number] = None
         self.pending = number
+
+
+def _id_of(status: Json) -> str:
+    return (status.get("message") or {}).get("messageId") or ""

@@ -64,14 +64,21 @@ class Shown:
         questions: in the order in which they were asked.
         open: the last question is the current status and has no answer.
         inputs: bodies of ``input`` entries.
-        message_ids: of the agent's messages that clients have seen.
+        message_ids: of the messages that the running run has shown.
         cut: the last step.
+        base: the step from which the running run began.
+        own: the artifacts that the running run has shown something of, by public id, with its own ids. Showing
+            makes what is shown equal to what the run has made: these need no other record of where it stands.
+        asked: number of questions before the running run began.
+        told: the running run has shown a status: it has told all of ``statuses``.
         receipts: of all steps, oldest first.
         finished: the terminal entry's kind.
     """
 
     __slots__ = (
         "artifacts",
+        "asked",
+        "base",
         "begun",
         "context_id",
         "cut",
@@ -79,11 +86,13 @@ class Shown:
         "inputs",
         "message_ids",
         "open",
+        "own",
         "questions",
         "receipts",
         "status",
         "statuses",
         "task_id",
+        "told",
     )
 
     def __init__(self) -> None:
@@ -98,6 +107,10 @@ class Shown:
         self.inputs: list[Json] = []
         self.message_ids: set[str] = set()
         self.cut: Cut | None = None
+        self.base: Cut | None = None
+        self.own: dict[str, str] = {}
+        self.asked = 0
+        self.told = False
         self.receipts: list[Any] = []
         self.finished: Kind | None = None
 
@@ -125,6 +138,9 @@ class Shown:
             if self.open:
                 self.questions[-1].answer = body
                 self.open = False
+        elif kind is Kind.BOUND:
+            if body.get("fresh"):
+                self.begin_run()
         elif kind is Kind.STEP:
             self.step(body["state"], body["receipts"], body["position"])
         elif kind in TERMINAL and self.finished is None:
@@ -175,10 +191,19 @@ class Shown:
         self.receipts += receipts
         self.cut = read_cut(self, state, receipts, position)
 
+    def begin_run(self) -> None:
+        """Another run begins at the cut; nothing of what is shown is its own yet."""
+        self.base = self.cut
+        self.own = {}
+        self.message_ids = set()
+        self.asked = len(self.questions)
+        self.told = False
+
     def _show_artifact(self, update: Json, agent: str | None, replaces: int | None) -> None:
         chunk = update.get("artifact") or {}
         public = chunk.get("artifactId") or ""
         last = bool(update.get("lastChunk"))
+        self.own[public] = agent or public
         artifact = self.artifacts.get(public)
         if artifact is None:
             artifact = ShownArtifact(agent or public, chunk, last=last, count=replaces or 0)
@@ -196,6 +221,7 @@ class Shown:
     def _show_status(self, status: Json) -> None:
         self.status = status
         self.statuses.append(status)
+        self.told = True
         message = status.get("message")
         if message:
             self.message_ids.add(message.get("messageId") or "")
@@ -213,6 +239,7 @@ class Shown:
         self.message_ids.update(each.get("messageId") or "" for each in task.get("history") or ())
         for artifact in task.get("artifacts") or ():
             public = artifact.get("artifactId") or ""
+            self.own[public] = public
             if public not in self.artifacts:
                 self.artifacts[public] = ShownArtifact(public, artifact, last=False, count=0)
 

@@ -10,43 +10,61 @@ The failure it prevents: output that fell into the gap between two connections.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 from bridge.a2a.artifact import Artifact, changed_metadata, extended_head, head_of, same_head
 from bridge.a2a.content import Match
+from bridge.a2a.cut import CutArtifact
+from bridge.a2a.extension import CONTINUES
 
 Json = dict[str, Any]
 
 
-def missed_messages(task: Json, heard: Callable[[Json], bool]) -> list[Json]:
-    """The agent's messages in a Task's history that came after the last one that is known.
+class Made(NamedTuple):
+    """What a run has of an artifact.
 
-    A status's message moves to the history when the next status comes: these were statuses.
-
-    Args:
-        task: a Task object.
-        heard: whether a message is known from the stream.
+    Attributes:
+        now: as it has made it, None where it has not.
+        carried: as the cut had it, None where the run began it itself.
     """
-    said = [each for each in task.get("history") or () if each.get("role") == "ROLE_AGENT"]
-    known = max((index + 1 for index, each in enumerate(said) if heard(each)), default=0)
-    return said[known:]
+
+    now: Artifact | None
+    carried: CutArtifact | None
 
 
-def artifact_differences(task: Json, made: Callable[[Json], Artifact | None]) -> Iterator[Json]:
+def artifact_differences(task: Json, made: Callable[[Json], Made]) -> Iterator[Json]:
     """Artifact events that lead from what a run has made to what a Task object holds.
 
     Args:
         task: a Task object whose artifacts have the agent's ids.
-        made: the artifact as the run has made it, None where it has not. Asked when its turn comes.
+        made: what the run has of the artifact. Asked when its turn comes.
 
     Yields:
         StreamResponse objects.
     """
     ids = {"taskId": task.get("id") or "", "contextId": task.get("contextId") or ""}
     for artifact in task.get("artifacts") or ():
-        update = _difference(artifact, made(artifact))
+        now, carried = made(artifact)
+        update = _difference(_whole(artifact, carried), now)
         if update is not None:
             yield {"artifactUpdate": {**ids, **update}}
+
+
+def _whole(artifact: Json, carried: CutArtifact | None) -> Json:
+    # An agent that resumed inside an artifact tells its own server, which never saw the beginning, only the rest.
+    metadata = artifact.get("metadata") or {}
+    if CONTINUES not in metadata:
+        return artifact
+    own = {name: value for name, value in metadata.items() if name != CONTINUES}
+    rest = {**artifact, "metadata": own}
+    if carried is None:
+        return rest
+    head = extended_head(carried.head, rest)
+    return {
+        "artifactId": artifact["artifactId"],
+        **head,
+        "parts": [*carried.parts(), *(artifact.get("parts") or ())],
+    }
 
 
 def _difference(artifact: Json, made: Artifact | None) -> Json | None:

@@ -1,4 +1,4 @@
-from bridge.a2a.outcomes import drafts
+from bridge.a2a.outcomes import Show, drafts
 from bridge.a2a.reconcile import Run
 from bridge.a2a.shown import Shown
 from bridge.journal import Fence, chain, genesis
@@ -24,4 +24,5 @@ def test_what_a_first_run_shows_is_what_its_journal_folds_to() -> None:
     folded = Shown.fold(chain(genesis("t"), Fence(1, "s"), 0, drafts(outcomes)))
     assert folded.artifacts["a"].content.parts == [{"text": "x"}]
     assert folded.statuses == shown.statuses
-    assert [list(outcome.event) for outcome in outcomes] == [["task"], ["statusUpdate"], ["artifactUpdate"]]
+    shows = [outcome for outcome in outcomes if isinstance(outcome, Show)]
+    assert [[*each.event] for each in shows] == [["task"], ["statusUpdate"], ["artifactUpdate"]]
