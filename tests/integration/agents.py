@@ -39,10 +39,6 @@ from a2a.server.routes import create_agent_card_routes, create_jsonrpc_routes
 from a2a.server.tasks import TaskUpdater
 from a2a.server.tasks.inmemory_task_store import InMemoryTaskStore
 from a2a.types import (
-    AgentCapabilities,
-    AgentCard,
-    AgentInterface,
-    AgentSkill,
     Message,
     Part,
     Role,
@@ -53,8 +49,12 @@ from a2a.types import (
 from google.protobuf import json_format
 
 from sidecar.worker import declare_durable, durable_run
+from tests.integration.agent_card import RPC_PATH, card_of
 
-RPC_PATH = "/a2a/jsonrpc"
+
+def numbers_of(context: RequestContext) -> dict[str, float]:
+    words = (word.partition("=") for word in context.get_user_input().split())
+    return {name: float(value) for name, _, value in words if value.replace(".", "").isdigit()}
 
 
 class TestAgent(AgentExecutor):
@@ -86,8 +86,7 @@ class TestAgent(AgentExecutor):
 
     async def execute(self, context: RequestContext, event_queue: EventQueue) -> None:
         self.note("exec", context)
-        words = (word.partition("=") for word in context.get_user_input().split())
-        given = {name: float(value) for name, _, value in words if value.replace(".", "").isdigit()}
+        given = numbers_of(context)
         task_id, context_id = context.task_id or "", context.context_id or ""
         if context.current_task is not None:
             context_id = context.current_task.context_id
@@ -152,8 +151,7 @@ class Steady(TestAgent):
     async def execute(self, context: RequestContext, event_queue: EventQueue) -> None:
         self.note("exec", context)
         run = await durable_run(context, event_queue)
-        words = (word.partition("=") for word in context.get_user_input().split())
-        given = {name: float(value) for name, _, value in words if value.replace(".", "").isdigit()}
+        given = numbers_of(context)
         steps, pace, every = int(given.get("steps", 10)), given.get("pace", 0.1), int(given.get("every", 1))
         first = int(run.last_checkpoint or 0) + 1
         if first == 1:
@@ -164,10 +162,9 @@ class Steady(TestAgent):
             said = run.new_agent_message([Part(text=f"step {step}/{steps}")])
             await run.update_status(TaskState.TASK_STATE_WORKING, message=said)
             text = f"[{step}]".ljust(int(given.get("chunk", 16)), "x")
-            await run.add_artifact(
-                [Part(text=text)], "result", name="result", append=step > 1, last_chunk=step == steps,
-                checkpoint=step if step % every == 0 else None,
-            )  # fmt: skip
+            place: dict[str, Any] = {"append": step > 1, "last_chunk": step == steps}
+            kept = step if step % every == 0 else None
+            await run.add_artifact([Part(text=text)], "result", name="result", checkpoint=kept, **place)
         await run.complete()
         self.note("done", context)
 
@@ -233,21 +230,6 @@ class Silent(TestAgent):
 
 
 KINDS = {each.kind: each for each in (Echo, Long, Steady, Input, Cancel, Deaf, Silent, NonStreaming)}
-
-
-def card_of(kind: str, url: str, *, streaming: bool) -> AgentCard:
-    return AgentCard(
-        name=f"test {kind}",
-        description="test agent",
-        version="1.0.0",
-        supported_interfaces=[
-            AgentInterface(url=url + RPC_PATH, protocol_binding="JSONRPC", protocol_version="1.0")
-        ],
-        capabilities=AgentCapabilities(streaming=streaming),
-        default_input_modes=["text/plain"],
-        default_output_modes=["text/plain"],
-        skills=[AgentSkill(id=kind, name=kind, description=kind, tags=[kind])],
-    )
 
 
 def free_port() -> int:

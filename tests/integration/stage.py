@@ -34,7 +34,8 @@ from a2a.client import Client, create_client
 from bridge.journal import Entry
 from sidecar.ops import inspect
 from sidecar.ops.shelf import open_shelf
-from tests.integration.agents import RPC_PATH, free_port
+from tests.integration.agent_card import RPC_PATH
+from tests.integration.agents import free_port
 from tests.integration.processes import AgentProcess, Process, SidecarProcess, wait_for
 from tests.integration.recording import Json, Recording, from_raw, from_sdk
 
