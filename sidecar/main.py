@@ -63,7 +63,7 @@ class Sidecar:
             on_ready=self._agent_changed,
             on_lost=self._agent_changed,
         )
-        hub = Hub(store.entries)
+        hub = Hub(store.entries, store.watch)
         self.node = Node(
             config, config.name, session.session, store, self.link, hub, HostClock(), self.metrics, config.group
         )

@@ -102,14 +102,14 @@ class Sent:
         task_id: the public task id.
         after: journal position before the first event that belongs to this message.
         attached: a repeat of a message that is still unanswered.
-        key_hash, generation: to report with ``answered`` once the response was written out.
+        message_id, key: to report with ``answered`` once the response was written out.
     """
 
     task_id: str
     after: int
     attached: bool
-    key_hash: str
-    generation: int
+    message_id: str
+    key: KeyRow
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from itertools import islice
 
 from bridge.journal import Entry
@@ -22,6 +22,7 @@ READ_LIMIT = 500
 MEMORY_BYTES_MAX = 1 << 20
 
 Read = Callable[[str, int, int], Awaitable[list[Entry]]]
+Watch = Callable[[], AbstractContextManager[None]]
 
 
 class Channel:
@@ -104,10 +105,11 @@ class Hub:
 
     Args:
         read: reads committed entries of a task after a position, at most so many.
+        watch: holds the store's change notices while somebody waits for a task that another process owns.
     """
 
-    def __init__(self, read: Read) -> None:
-        self._read = read
+    def __init__(self, read: Read, watch: Watch) -> None:
+        self._read, self._watch = read, watch
         self._channels: dict[str, Channel] = {}
 
     def channel(self, task_id: str) -> Channel:
@@ -151,11 +153,6 @@ class Hub:
             channel.failure = error
             channel.wake()
 
-    @property
-    def followed_elsewhere(self) -> bool:
-        """Somebody here follows a task that another process owns."""
-        return any(channel.followers and not channel.live for channel in self._channels.values())
-
     @contextmanager
     def _following(self, task_id: str) -> Iterator[Channel]:
         channel = self.channel(task_id)
@@ -195,7 +192,11 @@ class Hub:
                     continue
                 if channel.failure is not failures_before and channel.failure is not None:
                     raise channel.failure
-                await channel.changed(seen)
+                if channel.live:
+                    await channel.changed(seen)
+                else:
+                    with self._watch():
+                        await channel.changed(seen)
 
 
 def _frames(

@@ -69,7 +69,7 @@ class Intake:
             rows = await node.store.keys(digest)
             last = rows[-1] if rows else None
             if last and self._attaches(last, wanted, key.message_id, durable=durable):
-                return Sent(last.task_id, 0, True, digest, last.generation)
+                return Sent(last.task_id, 0, True, key.message_id, last)
             generation = last.generation + 1 if last else 0
             task = task_id(key, generation)
             row = KeyRow(digest, generation, task, wanted, False)
@@ -92,7 +92,7 @@ class Intake:
                 "accepted_at": node.clock.wall_ms(),
             }
             if await self._ownership.dispatch(task, body, row, call):
-                return Sent(task, 0, False, digest, generation)
+                return Sent(task, 0, False, key.message_id, row)
         raise A2AFault("Internal", f"message {key.message_id} could not be dispatched: its key is contended")
 
     def _attaches(self, row: KeyRow, wanted: str, message_id: str, *, durable: bool) -> bool:
@@ -117,12 +117,12 @@ class Intake:
         durable = extension.URI in call.extensions
         if last and self._attaches(last, wanted, key.message_id, durable=durable):
             after = await self._ownership.input_position(public, key.message_id)
-            return Sent(public, after, True, digest, last.generation)
+            return Sent(public, after, True, key.message_id, last)
         generation = last.generation + 1 if last else 0
         row = KeyRow(digest, generation, public, wanted, False)
         body: Json = {"id": key.message_id, "digest": wanted, **call.params}
         after = await self._ownership.deliver_input(public, body, row, call.headers)
-        return Sent(public, after, False, digest, generation)
+        return Sent(public, after, False, key.message_id, row)
 
     @asynccontextmanager
     async def _one_at_a_time(self, digest: str) -> AsyncIterator[None]:

@@ -43,6 +43,7 @@ class Owner:
 
     Attributes:
         idle_since: when it last had something to do (seconds, monotonic).
+        answered: messages whose response was written out since this owner was loaded.
     """
 
     def __init__(
@@ -55,6 +56,7 @@ class Owner:
         self._on_idle = on_idle
         self._work: asyncio.Task[None] | None = None
         self.idle_since = node.clock.monotonic()
+        self.answered: set[KeyRow] = set()
         journal.on_lost = self._pursuit.stop_following
 
     @property

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Mapping, Sequence
-from typing import Any
+from dataclasses import asdict, replace
 
 from bridge.a2a.fold import TaskFold
 from bridge.a2a.refold import advance, refold
@@ -217,7 +217,7 @@ class Ownership:
             return await owner.take_input(body, [key], headers)
         handoff = await self._node.store.handoff_row(task)
         after = handoff.voter.tip.seq if handoff else 0
-        await self._node.store.inbox_put(task, "input", write({"input": body, "key": key_json(key)}))
+        await self._node.store.inbox_put(task, "input", write({"input": body, "key": asdict(key)}))
         return after
 
     async def cancel(self, task: str, body: Json) -> bool:
@@ -229,21 +229,17 @@ class Ownership:
         await self._node.store.inbox_put(task, "cancel", write(body))
         return False
 
-    async def answered(self, sent: Sent, message_id: str = "") -> None:
+    async def answered(self, sent: Sent) -> None:
         """Record that a response was written out, so that its messageId is free for a new message."""
-        owner = self.owners.get(sent.task_id)
-        rows = await self._node.store.keys(sent.key_hash)
-        row = next((each for each in rows if each.generation == sent.generation), None)
-        if row is None or row.answered:
-            return
-        done = KeyRow(row.key_hash, row.generation, row.task_id, row.intent, True)
-        body = write({"messageId": message_id or row.key_hash, "generation": row.generation})
-        owner = owner or await self.own(sent.task_id, "answered")
-        if owner is not None:
-            owner.write([Draft(Kind.ANSWERED, body)], [done])
-        else:
-            answer = {"answered": {"messageId": message_id or row.key_hash}, "key": key_json(done)}
-            await self._node.store.inbox_put(sent.task_id, "answered", write(answer))
+        done = replace(sent.key, answered=True)
+        body: Json = {"messageId": sent.message_id, "generation": done.generation}
+        owner = await self.own(sent.task_id, "answered")
+        if owner is None:
+            row = write({"answered": body, "key": asdict(done)})
+            await self._node.store.inbox_put(sent.task_id, "answered", row)
+        elif done not in owner.answered:
+            owner.answered.add(done)
+            owner.write([Draft(Kind.ANSWERED, write(body))], [done])
 
     async def input_position(self, task: str, message_id: str) -> int:
         """The journal position of an input, 0 if it is not there yet."""
@@ -251,17 +247,6 @@ class Ownership:
             if entry.kind is Kind.INPUT and entry.body is not None and message_id.encode() in entry.body:
                 return entry.seq
         return 0
-
-
-def key_json(key: KeyRow) -> dict[str, Any]:
-    """A key row as JSON, for the inbox."""
-    return {
-        "key_hash": key.key_hash,
-        "generation": key.generation,
-        "task_id": key.task_id,
-        "intent": key.intent,
-        "answered": key.answered,
-    }
 
 
 def _whose(handoff: Handoff, entries: Sequence[Entry]) -> tuple[Caller, str, TaskFold]:

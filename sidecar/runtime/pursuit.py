@@ -90,10 +90,12 @@ class Pursuit:
         self._interrupt: Callable[[], None] | None = None
         self.relay: Relay = requests.relay(journal, viewer)
         self.progress_at = node.clock.monotonic()
+        self._agent_due: float | None = None
 
     async def run(self, request: Request | None) -> None:
         """Carry out a request and all that follow from it."""
         self._interrupt = None
+        self._agent_due = None
         try:
             while request is not None and not self._journal.lost.is_set():
                 request = await self._carry_out(request)
@@ -158,6 +160,7 @@ class Pursuit:
             return self._after_settling()
         if self.relay.heard == 0:
             return await self._nothing_heard(request, end)
+        self._agent_due = None
         if end.kind is EndKind.TOO_LARGE:
             self._asides.start(self.tell_to_stop())
             self.relay.finish(FAILED, f"The agent sent an event above the limit: {end.detail}")
@@ -273,9 +276,11 @@ class Pursuit:
         return None
 
     async def _await_agent(self) -> None:
-        """Wait for an absent agent, but less long than a client would."""
-        deadline = self._node.clock.monotonic() + self._node.config.agent.absent_timeout_s
-        while not self._node.link.ready and self._node.clock.monotonic() < deadline:
+        """Wait for an absent agent, but in all less long than a client would."""
+        now = self._node.clock.monotonic
+        if self._agent_due is None:
+            self._agent_due = now() + self._node.config.agent.absent_timeout_s
+        while not self._node.link.ready and now() < self._agent_due:
             if self._journal.lost.is_set():
                 return
             await asyncio.sleep(PAUSE_FIRST_S)

@@ -223,12 +223,13 @@ class Supervisor:
             return
         for row in waiting:
             body = parse_stored(row.body)
-            if owner.over:
+            if row.kind == "answered":
+                owner.write([Draft(Kind.ANSWERED, write(body["answered"]))], [KeyRow(**body["key"])], [row.id])
+            elif owner.over:
+                # It ended meanwhile, and whoever sent this follows its journal and has been told so.
                 owner.write([Draft(Kind.ANSWERED, write({"messageId": "late"}))], (), [row.id])
             elif row.kind == "input":
                 await owner.take_input(body["input"], [KeyRow(**body["key"])], {}, [row.id])
-            elif row.kind == "answered":
-                owner.write([Draft(Kind.ANSWERED, write(body["answered"]))], [KeyRow(**body["key"])], [row.id])
             else:
                 await owner.cancel(body, [row.id])
         await owner.journal.written()

@@ -13,6 +13,9 @@ those tickets again.
 Waiting is a futex on a counter in the file's first bytes, woken by each hand-over, with a short time limit as the
 net for a holder that died. Nobody contending: three system calls on the file and one wake-up that finds nobody.
 
+Measured on two busy cores, 10 s, eight saturating processes: the longest wait for a commit was 1,880 ms with
+SQLite's own lock alone and 90 to 240 ms with turns, at the same number of entries per second.
+
 Source: the ticket lock; open file description locks (fcntl(2)) for crash safety.
 """
 

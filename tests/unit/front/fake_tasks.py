@@ -13,7 +13,7 @@ from bridge.a2a.dialect import ENDS_STREAM, ERRORS, INPUT_REQUIRED, TERMINAL_STA
 from bridge.a2a.faults import error_object
 from bridge.a2a.fold import TaskFold, with_history
 from sidecar.errors import RpcError
-from sidecar.records import Caller, Frame, ListPage, ListQuery, SendCall, Sent
+from sidecar.records import Caller, Frame, KeyRow, ListPage, ListQuery, SendCall, Sent
 
 Json = dict[str, Any]
 
@@ -114,7 +114,8 @@ class FakeTasks:
         run = asyncio.ensure_future(self._run(task, call))
         self.runs.add(run)
         run.add_done_callback(self.runs.discard)
-        return Sent(task.id, after, attached=False, key_hash="k", generation=0)
+        key = KeyRow("k", 0, task.id, "", answered=False)
+        return Sent(task.id, after, False, call.params["message"]["messageId"], key)
 
     async def _run(self, task: FakeTask, call: SendCall) -> None:
         await self.script(task, call)
