@@ -13,7 +13,7 @@ from bridge.journal import Draft, Fence, Kind, chain, genesis, tip_of
 from bridge.quorum import Append, Appended, Claim, Granted, Refused
 from sidecar.store import Store
 
-WINDOW = 16
+WINDOW = 8
 ENTRIES = 64
 BODY = (
     b'{"agent":"a","event":{"artifactUpdate":{"taskId":"t","artifact":{"parts":[{"text":"'
@@ -61,4 +61,5 @@ async def main(url: str, name: str, seconds: float) -> None:
 
 
 if __name__ == "__main__":
+    sys.setswitchinterval(0.0005)  # as the sidecar itself does: turns are held for as long as the writer waits
     asyncio.run(main(sys.argv[1], sys.argv[2], float(sys.argv[3])))
