@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import BinaryIO, NoReturn, TextIO
 
 import sidecar
+from sidecar import failpoints
 from sidecar.config import OPTIONS, Config, load, ready_to_run
 from sidecar.errors import ConfigError, SidecarError, StoreError
 from sidecar.options import Option, nearest
@@ -90,6 +91,7 @@ def dispatch(arguments: Sequence[str], env: Mapping[str, str]) -> int:
     flags = {row.name: value for row in OPTIONS if (value := getattr(given, row.name, None)) is not None}
     config = load(flags, env)
     if given.command == "run":
+        failpoints.arm(env)
         return run(config)
     return read(given, config)
 

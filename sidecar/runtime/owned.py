@@ -19,8 +19,9 @@ from dataclasses import dataclass
 from functools import partial
 
 from bridge.handoff import Handoff
-from bridge.journal import Draft, Entry, Fence, Tip, chain
+from bridge.journal import TERMINAL, Draft, Entry, Fence, Tip, chain
 from bridge.quorum import Append, Appended, Refusal, Refused
+from sidecar import failpoints
 from sidecar.errors import StoreError, StoreUnavailable
 from sidecar.ports import Voter
 from sidecar.records import KeyRow, TaskView
@@ -109,6 +110,7 @@ class OwnedJournal:
             self.handoff.apply(entry, trusted=True)
         view = view_of(self.handoff) if view_of is not None else None
         batch = _Batch(entries, view, keys, inbox, sum(len(draft.body) for draft in drafts))
+        _pass(entries, "before_commit")
         self._waiting.append(batch)
         self._waiting_bytes += batch.size
         if self._offering is None:
@@ -182,8 +184,10 @@ class OwnedJournal:
         self._waiting.popleft()
         self._waiting_bytes -= batch.size
         self.committed = batch.entries[-1].seq
+        _pass(batch.entries, "after_commit")
         self._hub.publish(self.task_id, notes_of(batch.entries), self.committed)
         self._wake()
+        _pass(batch.entries, "after_publish")
 
     def _refused(self, answer: Refused) -> None:
         log.warning(
@@ -226,3 +230,9 @@ class OwnedJournal:
 
     def _extra(self) -> dict[str, object]:
         return {"task": self.task_id, "fence": self.fence.n}
+
+
+def _pass(entries: Sequence[Entry], moment: str) -> None:
+    if failpoints.ARMED:
+        names = ["terminal" if entry.kind in TERMINAL else entry.kind.value for entry in entries]
+        failpoints.reach_each(names, moment)

@@ -18,6 +18,7 @@ from bridge.handoff import Handoff, State
 from bridge.journal import Draft, Entry, Fence, Kind, chain, genesis
 from bridge.jsontext import write
 from bridge.quorum import Append, Claim, Granted, Refusal, Refused
+from sidecar.failpoints import reach
 from sidecar.records import Caller, Json, KeyRow, SendCall, Sent
 from sidecar.runtime.node import Node
 from sidecar.runtime.owned import OwnedJournal
@@ -78,9 +79,11 @@ class Ownership:
         context = body["context"] or ""
         view = row_of(handoff, fold, call.caller, context, node.clock.wall_ms())
         append = Append(task, fence, begin.seq, begin.hash, entries, 0)
+        reach("accept.before_commit")
         answer = await node.store.voter.dispatch(append, view, [key])
         if isinstance(answer, Refused):
             return False
+        reach("accept.after_commit")
         owner = self._install(handoff, fence, Shown(), fold, call.caller, context)
         owner.start(Request(Ask.BEGIN, headers=call.headers))
         return True
@@ -142,6 +145,7 @@ class Ownership:
             fence = Fence(n, node.session)
             answer = await node.store.voter.claim(Claim(task, fence, node.session))
             if isinstance(answer, Granted):
+                reach("claim.granted")
                 return await self._adopt(handoff, entries, fence, answer, reason)
             if answer.reason is not Refusal.FENCED:
                 return None
@@ -168,9 +172,11 @@ class Ownership:
             handoff.apply(entry, trusted=True)
         caller, context, fold = _whose(handoff, entries)
         view = row_of(handoff, fold, caller, context, node.clock.wall_ms())
+        reach("claim.before_commit")
         answer = await node.store.voter.append(Append(task, fence, tip.seq, tip.hash, claimed, tip.seq), view)
         if isinstance(answer, Refused):
             return None
+        reach("claim.after_commit")
         node.observer.count("takeovers", reason=reason)
         log.info(
             "task %s: claimed under fence %d (%s)", task, fence.n, reason, extra={"task": task, "fence": fence.n}
@@ -217,7 +223,7 @@ class Ownership:
             return await owner.take_input(body, [key], headers)
         handoff = await self._node.store.handoff_row(task)
         after = handoff.voter.tip.seq if handoff else 0
-        await self._node.store.inbox_put(task, "input", write({"input": body, "key": asdict(key)}))
+        await self._leave(task, "input", {"input": body, "key": asdict(key)})
         return after
 
     async def cancel(self, task: str, body: Json) -> bool:
@@ -226,7 +232,7 @@ class Ownership:
         if owner is not None:
             await owner.cancel(body)
             return True
-        await self._node.store.inbox_put(task, "cancel", write(body))
+        await self._leave(task, "cancel", body)
         return False
 
     async def answered(self, sent: Sent) -> None:
@@ -235,11 +241,15 @@ class Ownership:
         body: Json = {"messageId": sent.message_id, "generation": done.generation}
         owner = await self.own(sent.task_id, "answered")
         if owner is None:
-            row = write({"answered": body, "key": asdict(done)})
-            await self._node.store.inbox_put(sent.task_id, "answered", row)
+            await self._leave(sent.task_id, "answered", {"answered": body, "key": asdict(done)})
         elif done not in owner.answered:
             owner.answered.add(done)
             owner.write([Draft(Kind.ANSWERED, write(body))], [done])
+
+    async def _leave(self, task: str, kind: str, body: Json) -> None:
+        reach("inbox.before_commit")
+        await self._node.store.inbox_put(task, kind, write(body))
+        reach("inbox.after_commit")
 
     async def input_position(self, task: str, message_id: str) -> int:
         """The journal position of an input, 0 if it is not there yet."""

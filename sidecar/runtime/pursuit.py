@@ -20,6 +20,7 @@ from bridge.a2a.faults import ERRORS, error_object
 from bridge.handoff import State
 from bridge.journal import Kind
 from sidecar.errors import AgentError, AgentUnavailable
+from sidecar.failpoints import reach
 from sidecar.ports import AgentRun, EndKind, Probe, RunEnd
 from sidecar.records import Json
 from sidecar.runtime.asides import Asides
@@ -152,6 +153,7 @@ class Pursuit:
         # The agent hears of nothing that is not durable.
         if not await self._journal.written():
             return None
+        reach("request.before_send")
         self.progress_at = self._node.clock.monotonic()
         if ask is Ask.REATTACH:
             return await self._reattach()

@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator
 
 from bridge.a2a.dialect import TERMINAL_STATES
 from bridge.a2a.faults import A2AFault
+from sidecar.failpoints import reach
 from sidecar.records import Caller, Frame, Json, ListPage, ListQuery, SendCall, Sent
 from sidecar.runtime.intake import Intake
 from sidecar.runtime.node import Node
@@ -36,7 +37,9 @@ class RuntimeTasks:
         """Journal a message and see that it runs."""
         if self._node.draining:
             raise A2AFault("Internal", "This sidecar is shutting down: send the message again, to another one.")
-        return await self._intake.send(call)
+        sent = await self._intake.send(call)
+        reach("accept.before_answer")
+        return sent
 
     def tail(self, task_id: str, after: int, *, past_questions: bool = False) -> AsyncIterator[list[Frame]]:
         """Committed events after a position."""

@@ -24,6 +24,7 @@ from typing import Any, Protocol
 
 from bridge.errors import InvariantViolation
 from sidecar.errors import StoreCorrupt, StoreError, StoreUnavailable
+from sidecar.failpoints import reach
 from sidecar.store.connect import beside, connect
 from sidecar.store.faults import translate
 from sidecar.store.rows import Rows
@@ -214,6 +215,7 @@ class Writer:
         connection, rows = self._connection, self._rows
         assert connection is not None
         answers: list[tuple[Operation, Any, BaseException | None]] = []
+        reach("store.before_begin")
         connection.execute("BEGIN IMMEDIATE")
         try:
             foreign = rows.begin(connection)
@@ -227,12 +229,14 @@ class Writer:
                     if isinstance(error, InvariantViolation):
                         self._halted = error
             rows.flush()
+            reach("store.before_commit")
             connection.execute("COMMIT")
         except BaseException:
             rows.forget()
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
             raise
+        reach("store.after_commit")
         self.commits += 1
         self.operations += len(batch)
         self._touched += rows.touched

@@ -57,12 +57,14 @@ class Process:
         ended_at: monotonic time of the last ``kill``.
     """
 
-    def __init__(self, name: str, command: list[str], env: dict[str, str], directory: Path, probe: str) -> None:
+    def __init__(
+        self, name: str, command: list[str], env: dict[str, str], directory: Path, probe: str, failpoints: str = ""
+    ) -> None:  # fmt: skip
         self.name, self._command, self._env, self.probe = name, command, env, probe
         self.log = directory / f"{name}.log"
         self.ended_at = 0.0
         self._process: subprocess.Popen[bytes] | None = None
-        self.start()
+        self.start(failpoints)
 
     @property
     def pid(self) -> int:
@@ -75,11 +77,13 @@ class Process:
         """Whether it runs (or is stopped)."""
         return self._process is not None and self._process.poll() is None
 
-    def start(self) -> None:
-        """Start it (again)."""
+    def start(self, failpoints: str = "") -> None:
+        """Start it (again), with failpoints (``sidecar.failpoints``) armed for this life only."""
         assert not self.alive
         # What the developer's shell says about sidecars must not change what a test sees.
-        env = {name: value for name, value in os.environ.items() if not name.startswith("DHP_SIDECAR_")}
+        env = {name: value for name, value in os.environ.items() if not name.startswith("DHP_")}
+        if failpoints:
+            env |= {"DHP_FAILPOINTS": failpoints, "DHP_FAILPOINTS_OK": "1"}
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
                 self._command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=ROOT, env=env | self._env
@@ -129,10 +133,12 @@ class AgentProcess(Process):
 class SidecarProcess(Process):
     """A sidecar. ``url`` is what clients are told."""
 
-    def __init__(self, name: str, options: dict[str, str], directory: Path, rpc_path: str) -> None:
+    def __init__(
+        self, name: str, options: dict[str, str], directory: Path, rpc_path: str, failpoints: str = ""
+    ) -> None:  # fmt: skip
         self.rpc_path = rpc_path
         self.url = f"http://127.0.0.1:{options['port']}"
         self.control = f"http://127.0.0.1:{options['control_port']}"
         env = {f"DHP_SIDECAR_{option.upper()}": value for option, value in options.items()}
         command = [sys.executable, "-m", "sidecar.cli", "run"]
-        super().__init__(name, command, env, directory, f"{self.control}/readyz")
+        super().__init__(name, command, env, directory, f"{self.control}/readyz", failpoints)

@@ -77,12 +77,15 @@ class Stage:
         name = name or f"agent{len(self.processes)}-{script}"
         return self._agent(name, "raw_agent", "--script", script, *arguments)
 
-    def sidecar(self, agent: AgentProcess | str, name: str = "", **options: object) -> SidecarProcess:
+    def sidecar(
+        self, agent: AgentProcess | str, name: str = "", failpoints: str = "", **options: object
+    ) -> SidecarProcess:
         """Start a sidecar on the shared store.
 
         Args:
             agent: in front of which, or its URL.
             name: unlike the others', unless the test is about that.
+            failpoints: for its first life (``sidecar.failpoints``).
             options: names of the options; ``__`` where they have a dot (``lease__ttl_ms=600``).
         """
         taken = [process.name for process in self.processes]
@@ -93,7 +96,8 @@ class Stage:
         }  # fmt: skip
         log = name if name not in taken else f"{name}-{len(taken)}"
         rpc_path = RAW_PATH if isinstance(agent, str) else agent.rpc_path
-        process = SidecarProcess(log, {key: str(value) for key, value in given.items()}, self.directory, rpc_path)
+        settings = {key: str(value) for key, value in given.items()}
+        process = SidecarProcess(log, settings, self.directory, rpc_path, failpoints)
         self.processes.append(process)
         return process
 
