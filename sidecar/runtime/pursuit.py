@@ -78,7 +78,7 @@ class Pursuit:
 
     Attributes:
         relay: journals what the agent sends; a new one for each run.
-        progress_at: when the agent last sent something (seconds, monotonic).
+        progress_at: when the run last showed that it goes on (seconds, monotonic).
     """
 
     def __init__(
@@ -174,14 +174,17 @@ class Pursuit:
             return self._requests.follow_up(request.input, self._journal, self.relay)
         return self._requests.opening(self._journal, self.relay, again=request.ask is Ask.RESUME)
 
-    async def _follow(self, agent_run: AgentRun) -> RunEnd:
+    async def _follow(self, agent_run: AgentRun, *, again: bool = False) -> RunEnd:
         relay = self.relay
         self._agent_run = agent_run
         if self._journal.lost.is_set() or self._interrupt is not None:
             await agent_run.close()
         async for batch in agent_run.batches():
-            self.progress_at = self._node.clock.monotonic()
+            moved = relay.moved
             relay.take(batch)
+            # A run that is followed again repeats its Task: only what is new in it is progress.
+            if not again or relay.moved > moved:
+                self.progress_at = self._node.clock.monotonic()
             if relay.over or relay.replay is not None:
                 # The connection is worth keeping: the stream is read to its end, for a while.
                 self._asides.start(self._read_out(agent_run))
@@ -263,8 +266,10 @@ class Pursuit:
                 if task is None:
                     return self._again()
                 self.relay.snapshot(task)
+                if self.relay.moved > moved:
+                    self.progress_at = self._node.clock.monotonic()
                 if not self._settled():
-                    await self._follow(await self._node.link.subscribe(agent_task))
+                    await self._follow(await self._node.link.subscribe(agent_task), again=True)
             if not self._settled():
                 pause = PAUSE_FIRST_S if self.relay.moved > moved else min(pause * 2, PAUSE_MOST_S)
                 await asyncio.sleep(pause)

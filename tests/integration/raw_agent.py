@@ -164,7 +164,7 @@ class RawAgent:
             return True
         self.requests.append(exchange)
         answering = asyncio.ensure_future(self.script(exchange))
-        gone = asyncio.ensure_future(reader.read(1))  # clients do not pipeline: this ends when they hang up
+        gone = asyncio.ensure_future(_hung_up(reader))
         try:
             await asyncio.wait({answering, gone}, return_when=asyncio.FIRST_COMPLETED)
         finally:
@@ -182,6 +182,12 @@ class RawAgent:
             parts.append((await reader.readexactly(size + 2))[:-2])
         await reader.readline()
         return b"".join(parts)
+
+
+async def _hung_up(reader: asyncio.StreamReader) -> None:
+    # Looked for without reading: the first byte of the next request must not be lost.
+    while not reader.at_eof() and reader.exception() is None:  # noqa: ASYNC110
+        await asyncio.sleep(0.01)
 
 
 async def main() -> None:

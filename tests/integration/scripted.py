@@ -2,7 +2,7 @@
 
 For ``RawAgent``, in the test's own loop::
 
-    play = Play(SendStreamingMessage=stream(task(WORKING), status(COMPLETED)), GetTask=answer(task(WORKING)["task"]))
+    play = Play(SendStreamingMessage=stream(task(WORKING), status(COMPLETED)), GetTask=answer(task(WORKING)))
     async with RawAgent(play) as agent:
         ...
         assert play.asked.count("GetTask") == 1
