@@ -162,7 +162,6 @@ class Pursuit:
             return self._after_settling()
         if self.relay.heard == 0:
             return await self._nothing_heard(request, end)
-        self._agent_due = None
         if end.kind is EndKind.TOO_LARGE:
             self._asides.start(self.tell_to_stop())
             self.relay.finish(FAILED, f"The agent sent an event above the limit: {end.detail}")
@@ -287,9 +286,7 @@ class Pursuit:
         now = self._node.clock.monotonic
         if self._agent_due is None:
             self._agent_due = now() + self._node.config.agent.absent_timeout_s
-        while not self._node.link.ready and now() < self._agent_due:
-            if self._journal.lost.is_set():
-                return
+        while not self._node.link.ready and now() < self._agent_due and not self._journal.lost.is_set():
             await asyncio.sleep(PAUSE_FIRST_S)
 
     def _extra(self) -> dict[str, object]:

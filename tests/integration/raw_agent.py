@@ -186,7 +186,7 @@ class RawAgent:
 
 async def _hung_up(reader: asyncio.StreamReader) -> None:
     # Looked for without reading: the first byte of the next request must not be lost.
-    while not reader.at_eof() and reader.exception() is None:  # noqa: ASYNC110
+    while not reader.at_eof() and reader.exception() is None:
         await asyncio.sleep(0.01)
 
 

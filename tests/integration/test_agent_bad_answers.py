@@ -1,4 +1,4 @@
-"""Agents that answer wrongly, or stop in the middle: every client is told, every task ends or is visibly parked."""
+"""Agents that answer wrongly or stop in the middle: clients are told, every task ends or is visibly parked."""
 
 from __future__ import annotations
 
