@@ -286,7 +286,7 @@ class Pursuit:
         now = self._node.clock.monotonic
         if self._agent_due is None:
             self._agent_due = now() + self._node.config.agent.absent_timeout_s
-        while not self._node.link.ready and now() < self._agent_due and not self._journal.lost.is_set():
+        while not self._node.link.ready and now() < self._agent_due and not self._journal.lost.is_set():  # noqa: ASYNC110
             await asyncio.sleep(PAUSE_FIRST_S)
 
     def _extra(self) -> dict[str, object]:
