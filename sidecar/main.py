@@ -130,9 +130,10 @@ class Sidecar:
         self.membership.renew_now()
         node.kick.set()
 
-    def _store_changed(self, tasks: frozenset[str] | None) -> None:
+    def _store_changed(self, tasks: frozenset[str] | None, urgent: bool) -> None:
         self.node.hub.poke(tasks)
-        self.node.kick.set()
+        if urgent:
+            self.node.kick.set()
 
 
 def card_name(endpoint: str) -> str:

@@ -43,6 +43,8 @@ from sidecar.store import HandoffRow
 log = logging.getLogger(__name__)
 
 SWEEP_S = 0.25
+SWEEP_OWN_S = 5.0
+SWEEP_GAP_S = 0.002
 AT_ONCE = 16
 
 
@@ -57,7 +59,7 @@ class Supervisor:
     def __init__(self, node: Node, ownership: Ownership) -> None:
         self._node, self._ownership = node, ownership
         self._seen_since: dict[str, float] = {}
-        self._groups: dict[str, str] = {}
+        self._own_at = node.clock.monotonic()
         self._busy: dict[str, asyncio.Task[None]] = {}
         takeover = node.config.takeover
         self._limits = Limits(
@@ -73,6 +75,8 @@ class Supervisor:
                     await node.kick.wait()
             except TimeoutError:
                 pass
+            # Whatever comes in this moment is met by one sweep, not by one each.
+            await asyncio.sleep(SWEEP_GAP_S)
             node.kick.clear()
             self._ownership.let_go()
             for owner in list(self._ownership.owners.values()):
@@ -86,6 +90,8 @@ class Supervisor:
     async def sweep(self) -> None:
         """Look at every open handoff once. One that fails does not keep the others from being looked at."""
         node = self._node
+        if node.superseded:
+            return
         sessions = await node.living()
         living = {row.session for row in sessions}
         fit = (row for row in sessions if row.ready and not row.draining and row.group == node.group)
@@ -94,9 +100,10 @@ class Supervisor:
             self._act(task, self._empty_inbox(task))
         now = node.clock.monotonic()
         orphans: set[str] = set()
-        for row in await node.store.open_handoffs():
-            if row.state in (State.SUSPENDED, State.REVIEW):
-                continue
+        # What this session itself owns is looked after by its owners; now and then it is looked at all the same.
+        mine = now - self._own_at > SWEEP_OWN_S
+        self._own_at = now if mine else self._own_at
+        for row in await node.store.handoffs_at_work(living - {node.session} if mine else living):
             if not self._claimable(row, living):
                 continue
             orphans.add(row.task)

@@ -11,7 +11,7 @@ beside a busy event loop a thousand rows would take a thousand switch intervals.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,7 +28,7 @@ from sidecar.records import Caller, KeyRow, ListQuery, TaskView
 from sidecar.store.connect import reading_engine
 from sidecar.store.faults import translated
 from sidecar.store.rows import held_of
-from sidecar.store.schema import LISTED, OPEN, SEQ_BITS, finished, handoffs, inbox, keys, tasks
+from sidecar.store.schema import AT_WORK, LISTED, OPEN, SEQ_BITS, finished, handoffs, inbox, keys, tasks
 
 READERS = 2
 
@@ -126,6 +126,17 @@ class Reads:
     async def open_handoffs(self) -> list[HandoffRow]:
         """All handoffs with entries and without a terminal one. Costs nothing per finished handoff."""
         return await self.run(lambda connection: _handoffs(connection, self._boot, _OPEN_AND_BEGUN))
+
+    async def handoffs_at_work(self, but_of: Collection[str] = ()) -> list[HandoffRow]:
+        """Open handoffs that are not waiting for a client or an operator. Costs nothing per waiting one.
+
+        Args:
+            but_of: leave out what these sessions own and have not given up.
+        """
+        found = and_(_OPEN_AND_BEGUN, text(AT_WORK))
+        if but_of:
+            found &= (handoffs.c.released == 1) | handoffs.c.tip_session.not_in(sorted(but_of))
+        return await self.run(lambda connection: _handoffs(connection, self._boot, found))
 
     async def list_tasks(
         self, query: ListQuery, caller: Caller

@@ -11,7 +11,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from bridge.journal import TERMINAL, Entry, Fence, Kind, Tip
 from bridge.quorum import VoterView
@@ -58,6 +58,20 @@ class Held:
     task_view: TaskView | None = None
 
 
+class Changes(NamedTuple):
+    """What others may want to know of a commit.
+
+    Attributes:
+        tasks: those that it touched.
+        foreign: other processes had committed since the last look.
+        urgent: somebody has to act: a handoff was given up, or something waits in an inbox.
+    """
+
+    tasks: list[str]
+    foreign: bool = False
+    urgent: bool = False
+
+
 class Rows:
     """What the writer's transactions read and will write.
 
@@ -82,6 +96,7 @@ class Rows:
         self._inbox_done: list[int] = []
         self._inbox_new: list[tuple[str, str, bytes]] = []
         self.touched: dict[str, None] = {}
+        self.urgent = False
 
     def begin(self, connection: sqlite3.Connection) -> bool:
         """Start on a connection that has just begun its transaction.
@@ -152,6 +167,7 @@ class Rows:
             held.id = id_
             self._next_id = id_ + 1
             self._held[held.task] = held
+        self.urgent |= released and not held.released
         held.view, held.terminal_seq, held.released = view, terminal_seq, released
         self._dirty[id_] = held
         self.touched[held.task] = None
@@ -187,6 +203,7 @@ class Rows:
     def inbox_put(self, task: str, kind: str, body: bytes) -> None:
         """Put something into a handoff's inbox."""
         self._inbox_new.append((task, kind, body))
+        self.urgent = True
         self.touched[task] = None
 
     def inbox_done(self, ids: Sequence[int]) -> None:

@@ -38,6 +38,7 @@ SEQ_BITS = 32
 # Conditions of partial indexes: SQLite uses such an index only where a query repeats its condition literally.
 OPEN = "handoffs.terminal_seq = 0 AND handoffs.purged = 0"
 LISTED = "tasks.listed"
+AT_WORK = "tasks.state IN ('dispatched', 'claimed', 'running', 'orphaned')"
 
 metadata = MetaData()
 
@@ -108,6 +109,7 @@ Index(
     tasks.c.tenant, tasks.c.principal, tasks.c.status_at, tasks.c.task,
     sqlite_where=text("listed"),
 )  # fmt: skip
+Index("tasks_at_work", tasks.c.handoff, sqlite_where=text(AT_WORK.replace("tasks.", "")))
 Index(
     "tasks_by_context",
     tasks.c.tenant, tasks.c.principal, tasks.c.context_id, tasks.c.status_at, tasks.c.task,

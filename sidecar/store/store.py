@@ -8,7 +8,7 @@ must not contain SQL or a rule. The failure it prevents: parts of one store that
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Collection, Coroutine
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
@@ -101,6 +101,10 @@ class Store:
     async def open_handoffs(self) -> list[HandoffRow]:
         """See ``Reads.open_handoffs``."""
         return await self.reads.open_handoffs()
+
+    async def handoffs_at_work(self, but_of: Collection[str] = ()) -> list[HandoffRow]:
+        """See ``Reads.handoffs_at_work``."""
+        return await self.reads.handoffs_at_work(but_of)
 
     async def list_tasks(
         self, query: ListQuery, caller: Caller

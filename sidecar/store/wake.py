@@ -18,12 +18,16 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 
+from sidecar.store.rows import Changes
+
 POLL_S = 0.02
 TELL_EVERY_S = 0.005
 DATAGRAM_BYTES_MAX = 8192
+_GREETING, _URGENT = "+", "!"
 
-OnChange = Callable[[frozenset[str] | None], None]
-"""Called in the event loop with the tasks that changed; None: any may have."""
+OnChange = Callable[[frozenset[str] | None, bool], None]
+"""Called in the event loop with the tasks that changed (None: any may have), and whether somebody has to act: a
+handoff was given up, or something waits in an inbox."""
 
 
 class Wake:
@@ -42,6 +46,7 @@ class Wake:
         self._poll: asyncio.TimerHandle | None = None
         self._peers: tuple[str, ...] = ()
         self._untold: dict[str, None] = {}
+        self._urgent = False
         self._told_at = 0.0
         self._later: asyncio.TimerHandle | None = None
         self._socket = socket.socket(
@@ -71,17 +76,18 @@ class Wake:
         wanted = tuple(sorted({address for address in addresses if address and address != self.address}))
         for address in wanted:
             if address not in self._peers:
-                self._send(address, f"+{self.address}".encode())
+                self._send(address, (_GREETING + self.address).encode())
         self._peers = wanted
 
-    def committed(self, tasks: Iterable[str], foreign: bool) -> None:
-        """This process committed changes of these tasks; ``foreign``: other processes have committed, too."""
-        if foreign:
-            self._tell_listeners(None)
-        if self._peers and tasks:
-            self._untold.update(dict.fromkeys(tasks))
+    def committed(self, changes: Changes) -> None:
+        """This process committed something, or found that others have."""
+        if changes.foreign:
+            self._tell_listeners(None, False)
+        if self._peers and changes.tasks:
+            self._untold.update(dict.fromkeys(changes.tasks))
+            self._urgent |= changes.urgent
             wait = self._told_at + TELL_EVERY_S - time.monotonic()
-            if wait <= 0:
+            if wait <= 0 or changes.urgent:
                 self._tell_peers()
             elif self._later is None:
                 self._later = self._loop.call_later(wait, self._tell_peers)
@@ -99,9 +105,11 @@ class Wake:
         if self._later is not None:
             self._later.cancel()
             self._later = None
-        message = "\n".join(self._untold).encode()
+        mark = _URGENT if self._urgent else ""
+        message = (mark + "\n".join(self._untold)).encode()
         if len(message) > DATAGRAM_BYTES_MAX:
-            message = b""
+            message = mark.encode()
+        self._urgent = False
         self._untold.clear()
         self._told_at = time.monotonic()
         for address in self._peers:
@@ -113,23 +121,26 @@ class Wake:
 
     def _receive(self) -> None:
         changed: set[str] = set()
-        anything = False
+        anything = urgent = False
         while True:
             try:
                 message = self._socket.recv(DATAGRAM_BYTES_MAX + 1)
             except OSError:
                 break
             text = message.decode("utf-8", "replace")
-            if text.startswith("+"):
+            if text.startswith(_GREETING):
                 self._peers = tuple(sorted({*self._peers, text[1:]}))
-            elif text:
+                continue
+            urgent |= text.startswith(_URGENT)
+            text = text.removeprefix(_URGENT)
+            if text:
                 changed.update(text.split("\n"))
             else:
                 anything = True
         if anything:
-            self._tell_listeners(None)
+            self._tell_listeners(None, urgent)
         elif changed:
-            self._tell_listeners(frozenset(changed))
+            self._tell_listeners(frozenset(changed), urgent)
 
     def _tick(self) -> None:
         self._poll = None
@@ -137,6 +148,6 @@ class Wake:
             self.look()
             self._poll = self._loop.call_later(POLL_S, self._tick)
 
-    def _tell_listeners(self, tasks: frozenset[str] | None) -> None:
+    def _tell_listeners(self, tasks: frozenset[str] | None, urgent: bool) -> None:
         for listener in self._listeners:
-            listener(tasks)
+            listener(tasks, urgent)

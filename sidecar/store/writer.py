@@ -27,7 +27,7 @@ from sidecar.errors import StoreCorrupt, StoreError, StoreUnavailable
 from sidecar.failpoints import reach
 from sidecar.store.connect import beside, connect
 from sidecar.store.faults import translate
-from sidecar.store.rows import Rows
+from sidecar.store.rows import Changes, Rows
 from sidecar.store.turns import Turns
 
 QUEUED_BYTES_MAX = 64 << 20
@@ -53,8 +53,8 @@ class Operation(Protocol):
         ...
 
 
-Committed = Callable[[list[str], bool], None]
-"""Called in the event loop with the tasks that a commit touched and whether other processes had committed."""
+Committed = Callable[[Changes], None]
+"""Called in the event loop after a commit."""
 
 
 class Writer:
@@ -89,7 +89,7 @@ class Writer:
         self._seen_version: int | None = None
         self._backlog: deque[Operation] = deque()
         self._touched: list[str] = []
-        self._foreign = False
+        self._foreign = self._urgent = False
         self._thread = threading.Thread(target=self._work, name="store-writer", daemon=True)
         self._thread.start()
 
@@ -241,6 +241,7 @@ class Writer:
         self.operations += len(batch)
         self._touched += rows.touched
         self._foreign |= foreign
+        self._urgent |= rows.urgent
         return answers
 
     def _failed(
@@ -271,15 +272,13 @@ class Writer:
             self._answer([])
 
     def _answer(self, answers: list[tuple[Operation, Any, BaseException | None]]) -> None:
-        touched, foreign = self._touched, self._foreign
-        self._touched, self._foreign = [], False
+        changes = Changes(self._touched, self._foreign, self._urgent)
+        self._touched, self._foreign, self._urgent = [], False, False
         with suppress(RuntimeError):  # the loop is closed: nobody waits any more
-            self._loop.call_soon_threadsafe(self._resolve, answers, touched, foreign)
+            self._loop.call_soon_threadsafe(self._resolve, answers, changes)
 
-    def _resolve(
-        self, answers: list[tuple[Operation, Any, BaseException | None]], touched: list[str], foreign: bool
-    ) -> None:
-        self._committed(touched, foreign)
+    def _resolve(self, answers: list[tuple[Operation, Any, BaseException | None]], changes: Changes) -> None:
+        self._committed(changes)
         for operation, result, error in answers:
             self._queued_bytes -= operation.size
             future = operation.future

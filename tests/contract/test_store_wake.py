@@ -33,7 +33,7 @@ async def until(condition: Callable[[], object], within_s: float = 5.0) -> float
 
 async def test_a_commit_is_told_to_other_sessions_by_its_tasks(store: Store, other: Store) -> None:
     heard: list[frozenset[str] | None] = []
-    other.on_change(heard.append)
+    other.on_change(lambda tasks, _: heard.append(tasks))
     await other.sessions.register("b")
     await store.sessions.register("a")
     await store.voter.append(beginning("t", A))
@@ -44,10 +44,21 @@ async def test_a_session_that_registers_later_is_told_at_once(store: Store, othe
     heard: list[frozenset[str] | None] = []
     await store.sessions.register("a")
     await other.sessions.register("b")
-    other.on_change(heard.append)
+    other.on_change(lambda tasks, _: heard.append(tasks))
     await asyncio.sleep(0)
     await store.voter.append(beginning("t", A))
     await until(lambda: frozenset({"t"}) in heard)
+
+
+async def test_what_somebody_has_to_act_on_is_marked(store: Store, other: Store) -> None:
+    heard: list[tuple[frozenset[str] | None, bool]] = []
+    await store.sessions.register("a")
+    await other.sessions.register("b")
+    other.on_change(lambda tasks, urgent: heard.append((tasks, urgent)))
+    await store.voter.append(beginning("t", A))
+    await until(lambda: (frozenset({"t"}), False) in heard)
+    await store.inbox_put("t", "cancel", b"{}")
+    await until(lambda: (frozenset({"t"}), True) in heard)
 
 
 async def test_without_datagrams_the_poll_notices_while_somebody_watches(store: Store, other: Store) -> None:
@@ -55,7 +66,7 @@ async def test_without_datagrams_the_poll_notices_while_somebody_watches(store: 
     with other.watch():
         await until(lambda: other.writer.commits == 0 and heard == [])
         await asyncio.sleep(0.05)
-        other.on_change(heard.append)
+        other.on_change(lambda tasks, _: heard.append(tasks))
         await store.voter.append(beginning("t", A))
         assert await until(lambda: heard) < 1
     assert set(heard) == {None}
@@ -67,7 +78,7 @@ async def test_ones_own_commits_are_no_news(store: Store) -> None:
     await store.voter.append(first)
     with store.watch():
         await asyncio.sleep(0.06)
-        store.on_change(heard.append)
+        store.on_change(lambda tasks, _: heard.append(tasks))
         tip = after(first)
         for _ in range(20):
             append = at("t", tip, A, events(1))
@@ -101,7 +112,7 @@ async def test_a_change_made_by_a_tool_without_a_session_is_noticed(store: Store
     heard: list[frozenset[str] | None] = []
     with store.watch():
         await asyncio.sleep(0.05)
-        store.on_change(heard.append)
+        store.on_change(lambda tasks, _: heard.append(tasks))
         tool = sqlite3.connect(store.path)
         with tool:
             tool.execute("INSERT INTO inbox (task, kind, body) VALUES ('t', 'cancel', x'7b7d')")

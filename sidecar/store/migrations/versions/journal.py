@@ -98,6 +98,8 @@ def _tasks() -> None:
     listed = sa.text("listed")
     op.create_index("tasks_by_status", "tasks", [*whose, *order], sqlite_where=listed)
     op.create_index("tasks_by_context", "tasks", [*whose, "context_id", *order], sqlite_where=listed)
+    at_work = sa.text("state IN ('dispatched', 'claimed', 'running', 'orphaned')")
+    op.create_index("tasks_at_work", "tasks", ["handoff"], sqlite_where=at_work)
     op.create_table(
         "finished",
         sa.Column("handoff", sa.Integer, primary_key=True),
