@@ -16,7 +16,7 @@ from sidecar.store import Store
 from sidecar.store.schema import LISTED, OPEN
 from tests.contract.journals import beginning, events, following, view_of
 
-A = Fence(1, "aa")
+A, B = Fence(1, "aa"), Fence(1, "bb")
 ME = Caller()
 
 
@@ -115,6 +115,18 @@ async def test_the_sweep_sees_open_handoffs_with_their_owner_and_no_finished_one
     finished = await store.handoff_row("done")
     assert finished is not None
     assert finished.terminal
+
+
+async def test_what_waits_costs_the_sweep_nothing_and_the_living_are_left_out(store: Store) -> None:
+    for task, state, by in (
+        ("at-work", "running", A), ("asked", "suspended", A), ("set-aside", "review", A), ("other", "claimed", B),
+    ):  # fmt: skip
+        await store.voter.append(beginning(task, by), view_of(task, state=state))
+    assert [row.task for row in await store.handoffs_at_work()] == ["at-work", "other"]
+    assert [row.task for row in await store.handoffs_at_work({"aa"})] == ["other"]
+    given_up = following(beginning("at-work", A), A, events(1, Kind.ORPHANED, b"{}"))
+    await store.voter.append(given_up, view_of("at-work", state="orphaned"))
+    assert [row.task for row in await store.handoffs_at_work({"aa", "bb"})] == ["at-work"]
 
 
 async def test_no_read_by_task_scans_a_table(store: Store) -> None:
