@@ -62,6 +62,9 @@ class Intake:
 
     async def _new(self, call: SendCall, key: MessageKey, digest: str) -> Sent:
         node = self._node
+        if node.superseded:
+            text = f"Another sidecar named {node.name} has replaced this one: send the message again, to that one."
+            raise A2AFault("Internal", text)
         intent = intent_of_message(call.params)
         wanted = handoff_id(intent)
         durable = extension.URI in call.extensions

@@ -28,7 +28,6 @@ class Membership:
         ownership: loses everything if the session is fenced.
 
     Attributes:
-        superseded: a newer sidecar of this name has started.
         problem: why the last renewal failed, "" when it did not.
     """
 
@@ -36,9 +35,13 @@ class Membership:
         self._node, self._session, self._ownership = node, session, ownership
         lease = node.config.lease
         self._lease = Lease(session.session, self._now_ms(), lease.ttl_ms, lease.margin_ms)
-        self.superseded = False
         self.problem = ""
         self._due = asyncio.Event()
+
+    @property
+    def superseded(self) -> bool:
+        """A newer sidecar of this name has started."""
+        return self._node.superseded
 
     @property
     def lapsed(self) -> bool:
@@ -50,10 +53,11 @@ class Membership:
         self._due.set()
 
     async def run_forever(self) -> None:
-        """Renew every quarter of the TTL until cancelled or superseded."""
+        """Renew every quarter of the TTL until cancelled; superseded, only wait: the process goes on to serve."""
         pause = self._node.config.lease.ttl_ms / 4000
-        while not self.superseded:
-            await self._renew()
+        while True:
+            if not self.superseded:
+                await self._renew()
             try:
                 async with asyncio.timeout(pause):
                     await self._due.wait()
@@ -78,7 +82,7 @@ class Membership:
             lease = self._lease
             self._lease = Lease(lease.session, sent_ms, lease.ttl_ms, lease.margin_ms)
             return
-        self.superseded = True
+        node.superseded = True
         log.critical(
             "another sidecar named %r has started: this one owns nothing any more and only serves reads; stop one "
             "of them or give it another --name", node.name,

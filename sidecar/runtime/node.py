@@ -30,6 +30,7 @@ class Node:
         observer: counts and times.
         group: agents that can continue each other's tasks.
         draining: no new work is taken.
+        superseded: a newer sidecar of this name has started: this one owns nothing and only serves reads.
         kick: set to have the supervisor look at once.
     """
 
@@ -43,6 +44,7 @@ class Node:
     observer: Observer
     group: str = ""
     draining: bool = False
+    superseded: bool = False
     kick: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def living(self) -> list[SessionRow]:

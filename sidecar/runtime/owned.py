@@ -103,7 +103,7 @@ class OwnedJournal:
             IllegalTransition: a draft may not stand where the handoff is.
         """
         if self.lost.is_set():
-            self._observer.count("writes_refused")
+            self._observer.count("writes_refused", len(drafts))
             return self.handoff.tip.seq
         entries = chain(self.handoff.tip, self.fence, self._clock.wall_ms(), drafts)
         for entry in entries:

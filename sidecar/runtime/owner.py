@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from bridge.a2a.dialect import AUTH_REQUIRED, CANCELED
 from bridge.a2a.faults import A2AFault
 from bridge.handoff import State
-from bridge.journal import Draft, Kind
+from bridge.journal import TERMINAL, Draft, Kind
 from bridge.jsontext import parse_stored, write
 from sidecar.errors import AgentError, StoreError
 from sidecar.records import Json, KeyRow
@@ -28,7 +28,8 @@ from sidecar.runtime.views import Viewer
 
 CANCEL_GRACE_S = 2.0
 ANSWER_ENDS_S = 1.0
-REBOUND_WAIT_S = 3.0
+REBOUND_LOOK_FIRST_S = 0.1
+REBOUND_LOOK_MOST_S = 2.0
 
 
 class Owner:
@@ -191,23 +192,25 @@ class Owner:
             await asyncio.wait([self._work])
 
     async def _stop_superseded_run(self) -> None:
-        """Another session owns the handoff: this run should not go on, unless the other one took it over."""
-        agent_task = self.relay.ids.agent_task
-        deadline = self._node.clock.monotonic() + REBOUND_WAIT_S
-        while self._node.clock.monotonic() < deadline:
-            bound = await self._bound_by_other()
-            if bound is not None:
-                if (bound.get("endpoint"), bound.get("task")) != (self._node.link.endpoint, agent_task):
-                    await self._pursuit.tell_to_stop()
-                return
-            await asyncio.sleep(0.1)
-        await self._pursuit.tell_to_stop()
+        """Another session owns the handoff: this run should not go on, unless the other one took it over.
+
+        Only what the other one journals can tell. Until it has, the run is left alone: a newer boot may need a
+        while to begin, and then finds the run that it is to go on with.
+        """
+        pause = REBOUND_LOOK_FIRST_S
+        while (bound := await self._bound_by_other()) is None:
+            await asyncio.sleep(pause)
+            pause = min(pause * 2, REBOUND_LOOK_MOST_S)
+        if (bound.get("endpoint"), bound.get("task")) != (self._node.link.endpoint, self.relay.ids.agent_task):
+            await self._pursuit.tell_to_stop()
 
     async def _bound_by_other(self) -> Json | None:
-        """What the new owner has bound, None while it has not."""
+        """What the new owner has bound ({}: it has ended the task), None while it has not."""
         try:
             entries = await self._node.store.entries(self.task_id, self.journal.committed)
         except StoreError:
             return None
+        if any(each.kind in TERMINAL for each in entries):
+            return {}
         bound = [each.body for each in entries if each.kind is Kind.BOUND and each.body is not None]
         return parse_stored(bound[-1]) if bound else None

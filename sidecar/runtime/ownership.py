@@ -92,6 +92,8 @@ class Ownership:
 
     async def own(self, task: str, reason: str) -> Owner | None:
         """The owner of a handoff in this session, loaded or claimed if need be; None if another one has it."""
+        if self._node.superseded:
+            return None
         owner = self.owners.get(task)
         if owner is not None and not owner.journal.lost.is_set():
             return owner

@@ -4,7 +4,8 @@
 
 Kinds (what a message's text may set is in brackets; all paces are seconds):
     echo          answers with a Message, no task
-    long          [steps=10 pace=0.1 chunk=16 status=1 art=1] a status and an artifact chunk per step
+    long          [steps=10 pace=0.1 chunk=16 status=1 art=1 hold=0] a status and an artifact chunk per step;
+                  before step hold it waits for a file "go" beside its log
     input         [questions=1] asks, and completes after as many answers; "reject" as an answer rejects
     cancel        [seconds=600] works until it is canceled
     deaf          [seconds=600] the same, but cancel does nothing
@@ -84,6 +85,11 @@ class TestAgent(AgentExecutor):
         with self._log.open("a") as file:
             file.write(json.dumps(line) + "\n")
 
+    async def pause(self, step: int, given: dict[str, float]) -> None:
+        await asyncio.sleep(given.get("pace", 0.1))
+        while step == given.get("hold") and self._log and not self._log.with_name("go").exists():
+            await asyncio.sleep(0.01)
+
     async def execute(self, context: RequestContext, event_queue: EventQueue) -> None:
         self.note("exec", context)
         given = numbers_of(context)
@@ -127,10 +133,10 @@ class Long(TestAgent):
     async def work(
         self, context: RequestContext, task: TaskUpdater, given: dict[str, float], queue: EventQueue
     ) -> None:
-        steps, pace, chunk = int(given.get("steps", 10)), given.get("pace", 0.1), int(given.get("chunk", 16))
+        steps, chunk = int(given.get("steps", 10)), int(given.get("chunk", 16))
         await task.start_work()
         for step in range(1, steps + 1):
-            await asyncio.sleep(pace)
+            await self.pause(step, given)
             if given.get("status", 1):
                 said = task.new_agent_message([Part(text=f"step {step}/{steps}")])
                 await task.update_status(TaskState.TASK_STATE_WORKING, message=said)
@@ -152,12 +158,12 @@ class Steady(TestAgent):
         self.note("exec", context)
         run = await durable_run(context, event_queue)
         given = numbers_of(context)
-        steps, pace, every = int(given.get("steps", 10)), given.get("pace", 0.1), int(given.get("every", 1))
+        steps, every = int(given.get("steps", 10)), int(given.get("every", 1))
         first = int(run.last_checkpoint or 0) + 1
         if first == 1:
             await run.start_work()
         for step in range(first, steps + 1):
-            await asyncio.sleep(pace)
+            await self.pause(step, given)
             self.note(f"step {step}", context)
             said = run.new_agent_message([Part(text=f"step {step}/{steps}")])
             await run.update_status(TaskState.TASK_STATE_WORKING, message=said)

@@ -151,6 +151,10 @@ class Stage:
         result: Json = answer["result"] if "result" in answer else {"error": answer["error"]}
         return result
 
+    def go(self) -> None:
+        """Let agents go on that hold (``hold=``) until the test has seen enough."""
+        (self.directory / "go").touch()
+
     async def task(self, sidecar: SidecarProcess, task_id: str) -> Json:
         """GetTask."""
         return await self.rpc(sidecar, "GetTask", {"id": task_id})
