@@ -133,7 +133,9 @@ class Reads:
         Args:
             but_of: leave out what these sessions own and have not given up.
         """
-        found = and_(_OPEN_AND_BEGUN, text(AT_WORK))
+        # As a subquery: in a join the planner would walk every open handoff, the waiting ones too.
+        at_work = handoffs.c.id.in_(select(tasks.c.handoff).where(text(AT_WORK)))
+        found = and_(at_work, _OPEN_AND_BEGUN)
         if but_of:
             found &= (handoffs.c.released == 1) | handoffs.c.tip_session.not_in(sorted(but_of))
         return await self.run(lambda connection: _handoffs(connection, self._boot, found))

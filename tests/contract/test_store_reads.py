@@ -13,7 +13,7 @@ from bridge.quorum import Appended, Claim, Refused
 from sidecar.errors import StoreCorrupt
 from sidecar.records import Caller, KeyRow, ListQuery
 from sidecar.store import Store
-from sidecar.store.schema import LISTED, OPEN
+from sidecar.store.schema import AT_WORK, LISTED, OPEN
 from tests.contract.journals import beginning, events, following, view_of
 
 A, B = Fence(1, "aa"), Fence(1, "bb")
@@ -155,6 +155,10 @@ async def test_the_sweep_and_lists_use_their_partial_indexes(store: Store) -> No
         return " ".join(str(row) for row in connection.execute(f"EXPLAIN QUERY PLAN {sql}"))
 
     assert "handoffs_open" in plan(f"SELECT * FROM handoffs WHERE {OPEN} ORDER BY task")
+    at_work = f"SELECT handoff FROM tasks WHERE {AT_WORK}"
+    sweep = plan(f"SELECT * FROM handoffs WHERE id IN ({at_work}) AND {OPEN} ORDER BY task")
+    assert "tasks_at_work" in sweep
+    assert "handoffs_open" not in sweep
     mine = f"{LISTED} AND tenant = '' AND principal = ''"
     order = "ORDER BY status_at DESC, task DESC LIMIT 10"
     listing = plan(f"SELECT * FROM tasks WHERE {mine} {order}")
