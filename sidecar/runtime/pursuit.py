@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -178,7 +178,8 @@ class Pursuit:
         self._agent_run = agent_run
         if self._journal.lost.is_set() or self._interrupt is not None:
             await agent_run.close()
-        async for batch in agent_run.batches():
+        batches = agent_run.batches()
+        async for batch in batches:
             moved = relay.moved
             relay.take(batch)
             # A run that is followed again repeats its Task: only what is new in it is progress.
@@ -186,15 +187,15 @@ class Pursuit:
                 self.progress_at = self._node.clock.monotonic()
             if relay.over or relay.replay is not None:
                 # The connection is worth keeping: the stream is read to its end, for a while.
-                self._asides.start(self._read_out(agent_run))
+                self._asides.start(self._read_out(agent_run, batches))
                 return RunEnd(EndKind.CLEAN)
             await self._journal.room()
         return agent_run.end or RunEnd(EndKind.CLOSED)
 
-    async def _read_out(self, agent_run: AgentRun) -> None:
+    async def _read_out(self, agent_run: AgentRun, batches: AsyncIterator[list[Json]]) -> None:
         try:
             async with asyncio.timeout(LATE_EVENTS_S):
-                async for batch in agent_run.batches():
+                async for batch in batches:
                     self._node.observer.count("events_after_terminal", len(batch))
         except TimeoutError:
             pass
