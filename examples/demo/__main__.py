@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import shutil
 import signal
 import sys
 import tempfile
@@ -67,8 +68,19 @@ async def _guarded(scene: Scene, act: Coroutine[Any, Any, None]) -> None:
     scene.display.verdict(scene.act)
 
 
-def _interrupt(*_: object) -> None:
-    raise KeyboardInterrupt
+def _play(args: argparse.Namespace, stage: Stage, evidence: Evidence) -> None:
+    async def until_told_to_stop(display: Lively | Plain) -> None:
+        playing = asyncio.create_task(perform(args, stage, display, evidence))
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, playing.cancel)
+        await playing
+
+    try:
+        with choose() as display:
+            asyncio.run(until_told_to_stop(display))
+    finally:
+        # What was started is stopped even if somebody is impatient.
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        stage.clear()
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -80,18 +92,18 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--urls", type=Path, metavar="FILE", help="pages to count, one URL a line")
     parser.add_argument("--act", type=int, choices=(1, 2), help="only this act")
     args = parser.parse_args(argv)
-    signal.signal(signal.SIGTERM, _interrupt)
     evidence = Evidence()
-    with tempfile.TemporaryDirectory(prefix="bridge-demo-") as directory:
-        stage = Stage(Path(directory))
-        try:
-            with choose() as display:
-                asyncio.run(perform(args, stage, display, evidence))
-        except KeyboardInterrupt:
-            print("interrupted: everything that was started is stopped")
-            return 130
-        finally:
-            stage.clear()
+    stage = Stage(Path(tempfile.mkdtemp(prefix="bridge-demo-")))
+    try:
+        _play(args, stage, evidence)
+    except (KeyboardInterrupt, asyncio.CancelledError):
+        shutil.rmtree(stage.directory)
+        print("interrupted: everything that was started is stopped")
+        return 130
+    if evidence.green:
+        shutil.rmtree(stage.directory)
+    else:
+        print(f"logs and journals are left in {stage.directory}")
     if args.json:
         evidence.write(args.json)
         print(f"evidence: {args.json}")

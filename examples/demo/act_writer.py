@@ -12,7 +12,7 @@ from examples.demo.takeover import Scene, play, read_journal
 
 TITLE: Final = "Act 2 — slow_writer: no checkpoints, no extension, killed in the middle of a sentence"
 STORY: Final = "The standby begins again; what the client already has is recognised and not shown twice."
-PACE_S: Final = 0.03
+PACE_S: Final = 0.025
 TEXT: Final = "story"
 
 
@@ -42,15 +42,16 @@ async def run(scene: Scene, undisturbed: Actor, undisturbed_url: str) -> None:
         "sha256": hashlib.sha256(text.encode()).hexdigest(),
         "sha256_uninterrupted": hashlib.sha256(wanted.encode()).hexdigest(),
     }
+    facts = scene.act.facts
     scene.act.check(
         "the text equals an uninterrupted run's: no gap, no repetition",
         scene.seen.completed and text == wanted,
-        f"{len(text)} characters, sha256 {scene.act.facts['sha256'][:16]}… (uninterrupted: "
-        f"{scene.act.facts['sha256_uninterrupted'][:16]}…)",
+        f"{len(text)} characters, the kill came after {facts['characters_at_kill']}; "
+        f"sha256 {facts['sha256'][:16]}… (uninterrupted: {facts['sha256_uninterrupted'][:16]}…)",
     )
-    facts = await read_journal(scene)
+    journal = await read_journal(scene)
     scene.act.check(
         "nothing that the client had was replaced",
-        scene.seen.completed and scene.seen.replaced == 0 and facts.get("rewound") == 0,
-        f"{scene.seen.replaced} replacements, {facts.get('rewound', '?')} rewound entries",
+        scene.seen.completed and scene.seen.replaced == 0 and journal.get("rewound") == 0,
+        f"{scene.seen.replaced} replacements, {journal.get('rewound', '?')} rewound entries",
     )

@@ -133,8 +133,7 @@ class Lively:
             mark = "[green]✔[/]" if check.kept else "[bold red]✘[/]"
             self._console.print(f"  {mark} {check.name}: [dim]{_safe(check.seen)}[/]", highlight=False)
         self._console.print()
-        self._notes, self._cast = [], {}
-        self._draw()
+        self._live.update(Text(""))
 
     def _draw(self) -> None:
         people = Table.grid(padding=(0, 3))
