@@ -126,8 +126,6 @@ class Content:
 
     def same(self, other: Content) -> bool:
         """Whether two contents say the same."""
-        if self is other:
-            return True
         mine, theirs = self.runs(), other.runs()
         return len(mine) == len(theirs) and all(map(_same_run, mine, theirs))
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, assert_never
 
 from bridge.journal import Draft, Kind
 from bridge.jsontext import write
@@ -100,10 +100,10 @@ def drafts(outcomes: Iterable[Outcome]) -> list[Draft]:
     """Journal bodies of outcomes, in order. A replay has none: its input stands in the journal already."""
     written: list[Draft] = []
     for outcome in outcomes:
-        if type(outcome) is Show:
+        if isinstance(outcome, Show):
             written.append(Draft(Kind.EVENT, _event_body(outcome)))
-        else:
-            written.extend(_draft(outcome))
+        elif not isinstance(outcome, Replay):
+            written.append(_draft(outcome))
     return written
 
 
@@ -119,22 +119,20 @@ def _event_body(shown: Show) -> bytes:
     return write(head)[:-1] + b',"event":' + event + b"}"
 
 
-def _draft(outcome: Outcome) -> list[Draft]:
+def _draft(outcome: Rewind | Step | Suspend | Finish | Reply) -> Draft:
     match outcome:
-        case Show():
-            return [Draft(Kind.EVENT, _event_body(outcome))]
         case Rewind(artifact=str() as artifact):
-            return [Draft(Kind.REWOUND, write({"artifact": artifact}))]
+            return Draft(Kind.REWOUND, write({"artifact": artifact}))
         case Rewind(status=status):
-            return [Draft(Kind.REWOUND, write({"status": status}))]
+            return Draft(Kind.REWOUND, write({"status": status}))
         case Step(state=state, receipts=receipts, position=position):
-            return [Draft(Kind.STEP, write({"state": state, "receipts": list(receipts), "position": position}))]
+            return Draft(Kind.STEP, write({"state": state, "receipts": list(receipts), "position": position}))
         case Suspend(state=state):
-            return [Draft(Kind.SUSPENDED, write({"state": state}))]
+            return Draft(Kind.SUSPENDED, write({"state": state}))
         case Finish(kind=kind, event=event, reason=reason):
             head = {} if reason is None else {"reason": reason}
-            return [Draft(kind, write({**head, "event": event}))]
+            return Draft(kind, write({**head, "event": event}))
         case Reply(event=event):
-            return [Draft(Kind.REPLY, write({"event": event}))]
-        case Replay():
-            return []
+            return Draft(Kind.REPLY, write({"event": event}))
+        case _:
+            assert_never(outcome)

@@ -225,6 +225,6 @@ class Run:
         ids = {"taskId": self.shown.task_id, "contextId": self.shown.context_id}
         return {"statusUpdate": {**ids, "status": status}}
 
-    def _emit(self, outcome: Outcome) -> list[Outcome]:
+    def _emit(self, outcome: Show | Step | Finish | Reply) -> list[Outcome]:
         self.shown.take(outcome)
         return [outcome]

@@ -139,22 +139,25 @@ class Retelling:
         """
         said = [each for each in task.get("history") or () if each.get("role") == "ROLE_AGENT"]
         known = max((index + 1 for index, each in enumerate(said) if self.heard(each)), default=0)
+        if self.heard((task.get("status") or {}).get("message")):
+            known = len(said)
+        seen = dict.fromkeys(self._shown.base.used) if self._shown.base else {}
         for message in said[:known]:
-            if not self.heard(message):
-                self._was_replayed(message)
+            self._use(message, seen)
         at = self.cursor
         if not known and not self._fresh:
             # Nothing was heard since this sidecar started: the history goes back to where the run began.
             at = min(at, self._floor())
         for message in said[known:]:
             found = self._find(message, at)
-            if found is None and not self._was_replayed(message):
-                yield {"state": WORKING, "message": message}
-                at = self.cursor
-            elif found is not None:
+            # A question that was answered by replay away from the cursor stands nowhere among the statuses.
+            used = self._use(message, seen)
+            if found is not None:
                 at = found + 1
                 self._cursor = max(self._cursor, at)
-                self._use(self._shown.statuses[found])
+            elif not used:
+                yield {"state": WORKING, "message": message}
+                at = self.cursor
             self.hear({"message": message})
         self._walked = at
 
@@ -218,17 +221,12 @@ class Retelling:
             (n for n in range(at, len(statuses)) if same_message(statuses[n].get("message"), message)), None
         )
 
-    def _use(self, told: Json) -> None:
+    def _use(self, message: Json, seen: dict[int, None]) -> bool:
+        """Note that this run has had the answer to a question, where the message is one that has an answer."""
         for number, question in enumerate(self._shown.questions):
-            if question.status is told:
-                self._used[number] = None
-
-    def _was_replayed(self, message: Json) -> bool:
-        # A question that was answered by replay away from the cursor stands nowhere among the statuses.
-        for number, question in enumerate(self._shown.questions):
-            unused = number not in self._used and question.answer
-            if unused and same_message(question.status.get("message"), message):
-                self._used[number] = None
+            unseen = number not in seen and question.answer
+            if unseen and same_message(question.status.get("message"), message):
+                self._used[number] = seen[number] = None
                 return True
         return False
 

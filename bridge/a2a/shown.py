@@ -15,7 +15,7 @@ from bridge.a2a.artifact import Artifact
 from bridge.a2a.content import Content
 from bridge.a2a.cut import Cut, read_cut
 from bridge.a2a.dialect import INPUT_REQUIRED, SUBMITTED
-from bridge.a2a.outcomes import Finish, Outcome, Replay, Reply, Rewind, Show, Step, Suspend
+from bridge.a2a.outcomes import Finish, Reply, Show, Step
 from bridge.journal import TERMINAL, Entry, Kind
 from bridge.jsontext import parse_stored
 
@@ -149,21 +149,16 @@ class Shown:
             if "event" in body and kind is not Kind.REPLY:
                 self.show(body["event"])
 
-    def take(self, outcome: Outcome) -> None:
+    def take(self, outcome: Show | Step | Finish | Reply) -> None:
         """Advance by an outcome that is about to be journalled."""
-        match outcome:
-            case Show(event=event, agent=agent, replaces=replaces):
-                self.show(event, agent, replaces)
-            case Rewind(status=status):
-                self.rewind(status)
-            case Step(state=state, receipts=receipts, position=position):
-                self.step(state, list(receipts), position)
-            case Finish(kind=kind, event=event):
-                self.apply(kind, {"event": event})
-            case Reply():
-                self.apply(Kind.REPLY, {})
-            case Replay() | Suspend():
-                pass
+        if isinstance(outcome, Show):
+            self.show(outcome.event, outcome.agent, outcome.replaces)
+        elif isinstance(outcome, Step):
+            self.step(outcome.state, [*outcome.receipts], outcome.position)
+        elif isinstance(outcome, Finish):
+            self.apply(outcome.kind, {"event": outcome.event})
+        else:
+            self.apply(Kind.REPLY, {})
 
     def show(self, event: Json, agent: str | None = None, replaces: int | None = None) -> None:
         """Clients have been shown a StreamResponse with public ids.

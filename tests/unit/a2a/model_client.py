@@ -47,7 +47,7 @@ class Limit(Exception):
 def flat(parts: list[Json]) -> list[Any]:
     """Content character by character, so that prefixes can be seen."""
     return [
-        (char, json.dumps({**part, "text": ""}))
+        (char, json.dumps({**part, "text": ""}, sort_keys=True))
         for part in said(parts)
         for char in (["", *part["text"]] if "text" in part else [json.dumps(part)])
     ]

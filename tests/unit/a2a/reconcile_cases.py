@@ -13,34 +13,27 @@ import json
 import random
 import sys
 import time
-from collections import Counter
 from typing import Any
 
 from bridge.a2a.extension import NO_MARKS, Marks
 from bridge.a2a.fold import TaskFold
 from bridge.a2a.reconcile import Finish, Outcome, Replay, Rewind, Run, Show, Suspend, drafts
 from bridge.a2a.remade import Remade
-from bridge.a2a.remaking import SUPERSEDED
 from bridge.a2a.shown import Shown
 from bridge.journal import Draft, Entry, Fence, Kind, chain, tip_of
 from bridge.jsontext import write
-from tests.unit.a2a.model_agents import Agent, Style, said
+from tests.unit.a2a.model_agents import Agent, Style
 from tests.unit.a2a.model_client import (
     Client,
     Limit,
     answer_of,
     flat,
-    said_status,
-    squeezed,
-    text_of,
-    trimmed,
     view,
 )
+from tests.unit.a2a.model_promises import HAPPENED, promise_exact, promise_one, promise_two
 from tests.unit.a2a.model_scripts import State, divergent, random_script
 
 Json = dict[str, Any]
-#: How often each thing that the promises are about really happened: a case that never happens proves nothing.
-HAPPENED: Counter[str] = Counter()
 FAULTS = (AssertionError, LookupError, TypeError, ValueError, AttributeError, StopIteration)
 
 
@@ -61,6 +54,7 @@ class Case:
         self.shown = Shown()
         self.answers: list[str] = []
         self.missed = False
+        self.passed_over = False  # a snapshot of another run moves past statuses that this run may not have told
         self.rebuilt = False  # replace counts and the place in a repeat are not journalled between steps
         self.rewinds: list[Rewind] = []
         self.finished = False
@@ -83,7 +77,7 @@ class Case:
             self.style.polled = self.rng.random() < 0.05
             if self._live(run, agent, steps):
                 self._refold()
-                self._promise_one(agent)
+                promise_one(self, agent)
                 return
             HAPPENED["kills"] += 1
             HAPPENED["killed holding"] += any(each.match and each.match.diverged for each in made_by(run))
@@ -124,6 +118,7 @@ class Case:
                 break
             self.missed = True
         self._limits(before, agent.state.made, agent.state.ids)
+        self.passed_over = self.passed_over or not (run.fresh or self.deterministic)
         self._take(run.snapshot(agent.task()), agent, None)
         if agent.state.waiting and not self.shown.open and self.shown.questions[-1].answer:
             # Recorded, but the sidecar that should have passed it on is gone.
@@ -163,12 +158,12 @@ class Case:
                 self.rewinds.append(outcome)
                 rewound = outcome.artifact
             elif isinstance(outcome, Show | Finish):
-                self._promise_two(outcome, agent, event, rewound)
+                promise_two(self, outcome, event, rewound)
                 self.client.see(outcome.event)
                 self.fold.apply(outcome.event)
                 if self.late is not None:
                     self.late.see(outcome.event)
-                self._promise_exact(outcome, agent)
+                promise_exact(self, outcome, agent)
                 rewound = None
             elif isinstance(outcome, Replay):
                 agent.answer(outcome.message["message"])
@@ -179,88 +174,6 @@ class Case:
             self.late = Client(copy.deepcopy(self.fold.task()))
         if event and outcomes == [] and "artifactUpdate" in event:
             HAPPENED["swallowed"] += 1
-
-    def _promise_two(self, outcome: Show | Finish, agent: Agent, event: Json | None, rewound: str | None) -> None:
-        """Nothing is shown again unless a rewind says so: a replacement is the agent's own, or announced."""
-        update = outcome.event.get("artifactUpdate")
-        if update is None:
-            return
-        public = update["artifact"]["artifactId"]
-        if public in self.client.artifacts and not update.get("append"):
-            own = event is None or not event.get("artifactUpdate", {"append": True}).get("append")
-            assert own or rewound == public, "replaced without a record"
-
-    def _promise_exact(self, outcome: Show | Finish, agent: Agent) -> None:
-        """Whenever an artifact is shown, clients then hold exactly what this run has made of it."""
-        update = outcome.event.get("artifactUpdate")
-        if update is None or not isinstance(outcome, Show):
-            return
-        public = update["artifact"]["artifactId"]
-        if self.client.artifacts[public]["parts"] == [{"text": SUPERSEDED}]:
-            HAPPENED["superseded"] += 1
-            return
-        agent_id = outcome.agent or public
-        key = next(key for key, own in agent.state.ids.items() if own == agent_id)
-        held, made = said(self.client.artifacts[public]["parts"]), said(agent.state.made[key]["parts"])
-        assert held == made, f"clients hold {held}, the run made {made}"
-
-    def _promise_one(self, agent: Agent) -> None:
-        """The client's Task, GetTask and a late subscriber's are one; and it is what the last run made."""
-        task = trimmed(self.client.task())
-        assert task == trimmed(self.fold.task())
-        assert self.late is None or trimmed(self.late.task()) == task
-        state = agent.state
-        held = [each for each in task["artifacts"] if each["parts"] != [{"text": SUPERSEDED}]]
-        made = [text_of({**each}) for each in state.made.values()]
-        assert sorted(map(text_of, held)) == sorted(made)
-        assert said_status(task["status"]) == state.told[-1]
-        if not self.missed:
-            closed = sum(self.client.closed[each["artifactId"]] for each in held)
-            assert closed >= sum(each["closed"] for each in state.made.values())
-            told = [said_status(status) for status in self.shown.statuses]
-            if self.deterministic and not self.script.auth and not self.rebuilt:
-                assert told == state.told
-            assert self._comparable(told) == self._comparable(state.told)
-        if self.deterministic:
-            self._promise_deterministic(state, held)
-
-    def _comparable(self, told: list[list[str]]) -> list[list[str]]:
-        """Statuses without those that need not be told again: replayed questions, and bare ones once rebuilt."""
-        asked = "TASK_STATE_INPUT_REQUIRED"
-        return [each for each in told if each[0] != asked and (each[1] or not self.rebuilt)]
-
-    def _promise_deterministic(self, state: State, held: list[Json]) -> None:
-        alone = Agent(random.Random(0), self.script, Style("stable", False, 0))
-        versions: dict[str, list[Any]] = {}
-        answers = iter(self.answers)
-        while not alone.state.ended:
-            if alone.state.waiting:
-                alone.answer(answer_of(next(answers), 0))
-                continue
-            before = {key: said(each["parts"]) for key, each in alone.state.made.items()}
-            event, _ = alone.step() or ({}, None)
-            update = event.get("artifactUpdate")
-            if update and not update.get("append") and update["artifact"]["artifactId"] in before:
-                key = update["artifact"]["artifactId"]
-                versions.setdefault(key, []).append(before[key])
-        assert next(answers, None) is None, "a client was asked more than an uninterrupted run asks"
-        assert sorted(text_of(each) for each in alone.state.made.values()) == sorted(map(text_of, held))
-        assert alone.state.told == state.told
-        if self.missed:
-            return
-        names = [self.script.names.get(key) for key in alone.state.made]
-        ambiguous = self.style.ids == "uuid" and len({*names}) < len(names)
-        if not self.script.auth and not self.rebuilt:
-            assert self.client.log == alone.state.told
-            assert not [each for each in self.rewinds if each.status is not None]
-        if not ambiguous and not self.rebuilt:
-            assert len(held) == len(self.client.artifacts)
-            assert not [each for each in self.rewinds if each.artifact is not None]
-            if self.style.ids == "stable":
-                for key in alone.state.made:
-                    mine = [*self.client.versions.get(key, []), said(self.client.artifacts[key]["parts"])]
-                    theirs = [*versions.get(key, []), said(alone.state.made[key]["parts"])]
-                    assert squeezed(mine) == squeezed(theirs), "a version was shown twice, or not at all"
 
     def _refold(self) -> None:
         """Promise three: the journal says what memory says."""

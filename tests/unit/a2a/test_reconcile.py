@@ -1,0 +1,127 @@
+"""Beginnings, steps and ends of runs (5-reconcile.md)."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+
+from bridge.a2a.extension import Marks
+from bridge.a2a.outcomes import Finish, Show, Step
+from bridge.a2a.reconcile import Run
+from bridge.a2a.shown import Shown
+from bridge.journal import Kind
+from tests.unit.a2a.reconcile_events import Story, art, message, status, task
+
+Json = dict[str, Any]
+
+
+def test_a_first_run_passes_untouched() -> None:
+    story = Story()
+    events = [
+        {"task": task()},
+        status("WORKING"),
+        art("a", "x"),
+        art("a", "y", append=True),
+        art("a", "z"),
+        status("COMPLETED"),
+    ]
+    outcomes = [story.run.receive(event) for event in events]
+    assert [each.event for out in outcomes for each in out if isinstance(each, Show | Finish)] == events
+    assert outcomes[4] == [Show(events[4], None, 1)]
+
+
+def test_a_task_is_made_up_where_the_agent_sends_none() -> None:
+    run = Run(Shown(), fresh=True, seed=task(history=[message("go", "u", "ROLE_USER")]))
+    shown = run.receive(status("WORKING"))[0]
+    assert isinstance(shown, Show)
+    assert shown.event["task"]["history"][0]["messageId"] == "u"
+    assert Story().tell(art("a", "x")) == ["task", "a = x"]
+
+
+@pytest.mark.parametrize(
+    ("state", "told"),
+    [
+        ("COMPLETED", ["task", "completed done"]),
+        ("INPUT_REQUIRED", ["task", "input_required done", "suspend"]),
+        ("WORKING", ["task"]),
+        ("AUTH_REQUIRED", ["task"]),
+    ],
+)
+def test_a_task_that_is_over_or_waits_at_once_is_shown_as_begun_first(state: str, told: list[str]) -> None:
+    story = Story()
+    assert (
+        story.note(story.run.snapshot(task(state, "done", artifacts=[{"artifactId": "a", "parts": []}]))) == told
+    )
+    assert [*story.run.shown.artifacts] == ["a"]
+    assert story.run.shown.status == status(state, "done")["statusUpdate"]["status"]
+
+
+def test_a_message_is_a_reply_or_the_end_of_a_task_that_clients_follow() -> None:
+    story = Story()
+    assert story.tell({"message": message("hi")}) == ["reply"]
+    assert story.run.shown.finished is Kind.REPLY
+    story = Story()
+    assert story.tell(status("WORKING"), {"message": message("hi")}) == ["task", "working", "completed hi"]
+    assert story.tell({}) == []
+
+
+def test_what_the_sidecar_ends_stays_as_it_is() -> None:
+    story = Story()
+    story.tell(art("a", "text"), status("WORKING", "w"))
+    story.again()
+    story.tell(art("a", "oth"))
+    outcomes = story.run.finish_by_sidecar("TASK_STATE_FAILED", message("spent"), reason="budget")
+    assert story.note(outcomes) == ["failed spent"]
+    assert story.held() == {"a": "text"}
+    assert story.drafts[-1].kind is Kind.FAILED
+    assert story.drafts[-1].body.startswith(b'{"reason":"budget","event":')
+    story = Story()
+    assert story.note(story.run.finish_by_sidecar("TASK_STATE_CANCELED")) == ["task", "canceled"]
+
+
+def step_of(run: Run, event: Json, state: Any = "s", **marks: Any) -> Step:
+    steps = [each for each in run.receive(event, Marks(state, **marks)) if isinstance(each, Step)]
+    assert len(steps) == 1
+    return steps[0]
+
+
+def test_a_step_follows_its_carrier_and_precedes_a_wait() -> None:
+    story = Story()
+    story.tell({"task": task()})
+    outcomes = story.run.receive(status("INPUT_REQUIRED", "why"), Marks("s"))
+    assert story.note(outcomes) == ["input_required why", "step", "suspend"]
+    assert story.run.shown.cut is not None
+    assert story.run.shown.cut.pending == 0
+    story.answer("because")
+    run = story.again()
+    assert run.owed is not None
+    assert run.owed["id"] == "i1"
+    assert story.tell(status("WORKING", "thanks")) == ["working thanks"]
+    assert run.owed is None
+
+
+def test_no_step_follows_the_end() -> None:
+    story = Story()
+    assert story.note(story.run.receive(status("COMPLETED"), Marks("s"))) == ["task", "completed"]
+    assert story.note(Story().run.receive({"message": message("hi")}, Marks("s"))) == ["reply"]
+
+
+def test_receipts_wait_for_the_next_step() -> None:
+    story = Story()
+    story.run.receive(status("WORKING"), Marks(effects=({"step": "1"},)))
+    step = step_of(story.run, art("a", append=True), effects=({"step": "2"},), bare=True)
+    assert step.receipts == ({"step": "1"}, {"step": "2"})
+    assert step_of(story.run, status("WORKING")).receipts == ()
+    assert "a" not in story.run.shown.artifacts
+
+
+def test_the_agents_event_is_never_changed() -> None:
+    story = Story()
+    story.tell(art("a", "x"))
+    run = story.again()
+    event = art("a", "xy", append=True, metadata={"k": 1}, last=True)
+    before = copy.deepcopy(event)
+    run.receive(event)
+    assert event == before
