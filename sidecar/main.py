@@ -84,6 +84,7 @@ class Sidecar:
         )
         self._asides = Asides()
         store.on_change(self._store_changed)
+        store.sessions.on_death(self.node.kick.set)
 
     def reasons_not_ready(self) -> list[str]:
         """Why no client should be sent here (``ops.control.Health``)."""

@@ -155,6 +155,10 @@ class SessionFile:
         )
         return not may_claim(lease, row.evidence, now, boot=self._host_boot)
 
+    def wait_for_death(self, session: str) -> None:
+        """Block until no process holds a session's lock; from any thread."""
+        self._locks.wait(session)
+
     def close(self) -> None:
         """Let go of everything; sessions that were not released look as if their process had died."""
         self._locks.close()

@@ -58,6 +58,17 @@ class SessionLocks:
             os.close(descriptor)
         return False
 
+    def wait(self, session: str) -> None:
+        """Block until no process holds a session's lock."""
+        try:
+            descriptor = os.open(self._file(session), os.O_RDONLY | os.O_CLOEXEC)
+        except FileNotFoundError:
+            return
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_SH)
+        finally:
+            os.close(descriptor)
+
     def let_go(self, session: str) -> None:
         """Free a session's lock."""
         descriptor = self._mine.pop(session, None)

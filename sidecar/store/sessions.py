@@ -13,6 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TypeVar
 
+from sidecar.store.deathwatch import DeathWatch, OnDeath
 from sidecar.store.sessionfile import SessionFile
 from sidecar.store.sessionrow import Renewal, Session, SessionRow
 from sidecar.store.wake import Wake
@@ -33,11 +34,14 @@ class Sessions:
         self._wake = wake
         # A thread of its own: a renewal must not queue behind whatever else blocks in this process.
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="store-sessions")
+        self._deaths = DeathWatch(files.wait_for_death)
+        self._mine: set[str] = set()
 
     async def register(self, name: str, *, group: str = "", role: str = "", url: str = "") -> Session:
         """See ``SessionFile.register``."""
         address = self._wake.address
         session = await self._run(self._files.register, name, group=group, role=role, url=url, address=address)
+        self._mine.add(session.session)
         await self.list()
         return session
 
@@ -55,8 +59,14 @@ class Sessions:
     async def list(self) -> list[SessionRow]:
         """All sessions, those that are gone included."""
         rows = await self._run(self._files.rows)
-        self._wake.set_peers(row.address for row in rows if row.evidence is None)
+        living = [row for row in rows if row.evidence is None]
+        self._wake.set_peers(row.address for row in living)
+        self._deaths.watch(row.session for row in living if row.session not in self._mine)
         return rows
+
+    def on_death(self, listener: OnDeath) -> None:
+        """Have a listener called when the process of another session dies."""
+        self._deaths.on_death(listener)
 
     async def row(self, session: str) -> SessionRow | None:
         """One session."""

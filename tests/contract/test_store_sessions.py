@@ -121,3 +121,23 @@ async def test_sessions_do_not_wait_behind_a_writer_that_hangs(store: Store, whi
     assert time.monotonic() - began < 1
     stuck.execute("ROLLBACK")
     stuck.close()
+
+
+async def test_a_death_is_heard_of_when_the_kernel_frees_the_lock(store: Store) -> None:
+    """No clock is asked: whoever listens can look at the facts at once."""
+    died: list[float] = []
+    await store.sessions.register("a")
+    other = await Store.open(store.path)
+    session = await other.sessions.register("b")
+    store.sessions.on_death(lambda: died.append(time.monotonic()))
+    await store.sessions.list()
+    await asyncio.sleep(0.05)
+    assert died == []
+    began = time.monotonic()
+    await other.sessions.release(session)
+    while not died:
+        assert time.monotonic() - began < 5
+        await asyncio.sleep(0.001)
+    rows = [row for row in await store.sessions.list() if row.session == session.session]
+    assert rows[0].evidence is not None
+    await other.close()
