@@ -125,7 +125,7 @@ class Handoff:
         step: body of that step.
         bound: body of the last ``bound``: which agent has, or had, the run.
         inputs: bodies of the client's later messages, in order.
-        input_due: an input stands after the last binding, so no agent has been given it.
+        due: inputs that stand after the last binding, by position: no agent is known to have been given them.
         cancel: body of the first ``cancel``, a wish that outlives its owner.
         review: body of the ``review`` that is waiting for an operator.
         terminal: the entry kind that ended it.
@@ -144,7 +144,7 @@ class Handoff:
     step: Body | None = None
     bound: Body | None = None
     inputs: list[Body] = field(default_factory=list)
-    input_due: bool = False
+    due: dict[int, Body] = field(default_factory=dict)
     cancel: Body | None = None
     review: Body | None = None
     terminal: Kind | None = None
@@ -249,13 +249,13 @@ def _claimed(handoff: Handoff, entry: Entry, body: Body) -> None:
 
 def _bound(handoff: Handoff, _: Entry, body: Body) -> None:
     handoff.attempts += body.get("fresh") is True
-    handoff.bound, handoff.input_due = body, False
+    handoff.bound, handoff.due = body, {}
 
 
 def _input(handoff: Handoff, entry: Entry, body: Body) -> None:
     _text(entry, body, "id")
     handoff.inputs.append(body)
-    handoff.input_due = True
+    handoff.due = {**handoff.due, entry.seq: body}
 
 
 def _step(handoff: Handoff, entry: Entry, body: Body) -> None:

@@ -194,7 +194,7 @@ def _nothing_to_do(handoff: Handoff, seen: Situation) -> Wait | None:
         return None
     if handoff.state is State.REVIEW:
         return Wait("review")
-    if handoff.state is State.SUSPENDED and not handoff.input_due:
+    if handoff.state is State.SUSPENDED and not handoff.due:
         return Wait("suspended")
     return None
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 
 from bridge.a2a.dialect import FAILED
+from bridge.a2a.faults import A2AFault
 from bridge.handoff import State
 from bridge.journal import Draft, Kind
 from bridge.jsontext import write
@@ -77,3 +78,8 @@ class Endings:
 
     def _extra(self) -> dict[str, object]:
         return {"task": self._journal.task_id, "fence": self._journal.fence.n}
+
+
+def has_ended(task_id: str, state: str) -> A2AFault:
+    """What a client is told that wants something new of a task which has ended."""
+    return A2AFault("UnsupportedOperation", f"Task {task_id} is in terminal state {state}", {"taskId": task_id})

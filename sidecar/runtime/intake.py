@@ -24,6 +24,7 @@ from bridge.envelope import (
     task_id,
 )
 from sidecar.records import Json, KeyRow, SendCall, Sent
+from sidecar.runtime.endings import has_ended
 from sidecar.runtime.node import Node
 from sidecar.runtime.ownership import Ownership
 from sidecar.runtime.reading import Reading
@@ -107,10 +108,6 @@ class Intake:
     async def _later(self, call: SendCall, key: MessageKey, digest: str, public: str) -> Sent:
         node = self._node
         view = await self._reading.visible(public, call.caller)
-        if view.task_state in TERMINAL_STATES:
-            raise A2AFault(
-                "UnsupportedOperation", f"Task {public} is in terminal state {view.task_state}", {"taskId": public}
-            )
         context = call.params["message"].get("contextId")
         if context and context != view.context_id:
             raise A2AFault("InvalidParams", f"contextId {context} does not belong to task {public}")
@@ -119,8 +116,11 @@ class Intake:
         last = rows[-1] if rows else None
         durable = extension.URI in call.extensions
         if last and self._attaches(last, wanted, key.message_id, durable=durable):
+            # Also where the task has ended since: the repeat asks for what the message has led to.
             after = await self._ownership.input_position(public, key.message_id)
             return Sent(public, after, True, key.message_id, last)
+        if view.task_state in TERMINAL_STATES:
+            raise has_ended(public, view.task_state)
         generation = last.generation + 1 if last else 0
         row = KeyRow(digest, generation, public, wanted, False)
         body: Json = {"id": key.message_id, "digest": wanted, **call.params}

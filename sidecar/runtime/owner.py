@@ -18,7 +18,7 @@ from bridge.jsontext import parse_stored, write
 from sidecar.errors import AgentError, StoreError
 from sidecar.records import Json, KeyRow
 from sidecar.runtime.asides import Asides
-from sidecar.runtime.endings import Endings
+from sidecar.runtime.endings import Endings, has_ended
 from sidecar.runtime.node import Node
 from sidecar.runtime.owned import OwnedJournal
 from sidecar.runtime.pursuit import Ask, Pursuit, Request
@@ -101,7 +101,12 @@ class Owner:
 
         Returns:
             The position of its ``input`` entry.
+
+        Raises:
+            A2AFault: the task has ended.
         """
+        if self.over:
+            raise has_ended(self.task_id, self.viewer.fold.state)
         waited = self.journal.handoff.state is State.SUSPENDED
         position = self.write([Draft(Kind.INPUT, write(body))], keys, inbox)
         self.relay.note_input(body)

@@ -12,6 +12,7 @@ from bridge.a2a.dialect import TERMINAL_STATES
 from bridge.a2a.faults import A2AFault
 from sidecar.failpoints import reach
 from sidecar.records import Caller, Frame, Json, ListPage, ListQuery, SendCall, Sent
+from sidecar.runtime.endings import has_ended
 from sidecar.runtime.intake import Intake
 from sidecar.runtime.node import Node
 from sidecar.runtime.ownership import Ownership
@@ -61,9 +62,7 @@ class RuntimeTasks:
         """
         seq, text, state = await self._reading.snapshot(task_id, caller)
         if state in TERMINAL_STATES:
-            raise A2AFault(
-                "UnsupportedOperation", f"Task {task_id} is in terminal state {state}", {"taskId": task_id}
-            )
+            raise has_ended(task_id, state)
         return seq, text
 
     async def list(self, query: ListQuery, caller: Caller) -> ListPage:

@@ -30,19 +30,25 @@ def row_of(handoff: Handoff, fold: TaskFold, caller: Caller, context_id: str, at
     exists = fold.exists and handoff.terminal not in (Kind.REPLY, Kind.EXPIRED)
     status = fold.status if exists else {}
     finished = task_json(fold) if exists and handoff.terminal in TERMINAL else None
-    # A task that waits for its client has work once the client has spoken: the sweep looks for that word.
-    due = handoff.state is State.SUSPENDED and (handoff.input_due or handoff.cancel_pending)
     return TaskView(
         handoff.task_id,
         caller.tenant,
         caller.principal,
         context_id,
-        str(State.CLAIMED if due else handoff.state),
+        str(_at_work(handoff)),
         status.get("state", ""),
         _moment(status, at_ms),
         exists,
         finished,
     )
+
+
+def _at_work(handoff: Handoff) -> State:
+    # A task that waits, for its client or for an operator, has work once it has been given some: the sweep looks
+    # for that word. A cancel needs neither the client's answer nor the operator's.
+    waits = handoff.state in (State.SUSPENDED, State.REVIEW)
+    answered = handoff.state is State.SUSPENDED and handoff.due
+    return State.CLAIMED if waits and (answered or handoff.cancel_pending) else handoff.state
 
 
 def _moment(status: Json, otherwise: int) -> int:
@@ -74,7 +80,7 @@ class Viewer:
 
     def row(self, handoff: Handoff) -> TaskView | None:
         """The row, or None where it is the one that was made last."""
-        key = (handoff.state, self.context_id, self.fold.exists)
+        key = (_at_work(handoff), self.context_id, self.fold.exists)
         if key == self._seen and self.fold.status is self._status:
             return None
         self._seen, self._status = key, self.fold.status

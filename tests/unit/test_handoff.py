@@ -181,7 +181,7 @@ def test_an_input_is_due_until_an_agent_is_bound_to_it() -> None:
     handoff = Handoff.absent(TASK)
     for entry in entries:
         handoff.apply(entry)
-        seen.append((handoff.state.value, handoff.input_due))
+        seen.append((handoff.state.value, bool(handoff.due)))
     assert seen[3:] == [
         ("suspended", False),
         ("suspended", True),
