@@ -148,6 +148,9 @@ class Config:
         "", "address that clients use, written into the card", flag="--public-url", shape="url",
         shown="http://HOST:PORT"
     )
+    gateway: bool = option(
+        False, "serve the group without an agent: its other sidecars run the tasks", flag="--gateway"
+    )
     name: str = option(
         "", "this sidecar's name; a newer start under one name replaces the older", flag="--name",
         shown="random, kept beside the store for this port"
@@ -233,8 +236,12 @@ def ready_to_run(config: Config) -> Config:
     Raises:
         ConfigError: no agent is named, or the listener would be open to others without anyone saying so.
     """
-    if not config.agent.url:
-        raise ConfigError("no agent is named", "give --agent http://HOST:PORT or set DHP_SIDECAR_AGENT")
+    if config.gateway and config.agent.url:
+        raise ConfigError("a gateway has no agent", "leave out --gateway or --agent")
+    if not config.gateway and not config.agent.url:
+        raise ConfigError(
+            "no agent is named", "give --agent http://HOST:PORT or set DHP_SIDECAR_AGENT; --gateway needs none"
+        )
     if not is_loopback(config.host) and not config.insecure:
         raise ConfigError(
             f"host {config.host} is reachable from other machines and nothing authenticates callers",

@@ -14,7 +14,7 @@ from dataclasses import replace
 import uvloop
 
 from bridge.jsontext import parse, write
-from sidecar.agent import AgentSettings, HttpAgentLink
+from sidecar.agent import AgentSettings, GroupLink, GroupView, HttpAgentLink
 from sidecar.agent.gate import AgentGate
 from sidecar.config import Config
 from sidecar.errors import StoreError
@@ -52,17 +52,7 @@ class Sidecar:
     def __init__(self, config: Config, store: Store, session: Session) -> None:
         self.store, self.session = store, session
         self.metrics = Metrics()
-        self.link = HttpAgentLink(
-            config.agent.url,
-            AgentSettings(
-                connect_timeout_s=config.agent.connect_timeout_s,
-                probe_timeout_s=config.agent.probe_timeout_s,
-                event_bytes_max=config.agent.event_bytes_max,
-                poll_max_s=config.agent.poll_interval_ms / 1000,
-            ),
-            on_ready=self._agent_changed,
-            on_lost=self._agent_changed,
-        )
+        self.link = self._link(config)
         hub = Hub(store.entries, store.watch)
         self.node = Node(
             config, config.name, session.session, store, self.link, hub, HostClock(), self.metrics, config.group
@@ -86,10 +76,22 @@ class Sidecar:
         store.on_change(self._store_changed)
         store.sessions.on_death(self.node.kick.set)
 
+    def _link(self, config: Config) -> HttpAgentLink | GroupLink:
+        settings = AgentSettings(
+            connect_timeout_s=config.agent.connect_timeout_s,
+            probe_timeout_s=config.agent.probe_timeout_s,
+            event_bytes_max=config.agent.event_bytes_max,
+            poll_max_s=config.agent.poll_interval_ms / 1000,
+        )
+        if config.gateway:
+            return GroupLink(self._look_at_group, settings, self._agent_changed)
+        changed = self._agent_changed
+        return HttpAgentLink(config.agent.url, settings, on_ready=changed, on_lost=changed)
+
     def reasons_not_ready(self) -> list[str]:
         """Why no client should be sent here (``ops.control.Health``)."""
         reasons = []
-        if not self.link.ready:
+        if self.link.reason:
             reasons.append(f"no agent: {self.link.reason}")
         elif (problem := self.front.problem) is not None:
             reasons.append(problem)
@@ -116,18 +118,31 @@ class Sidecar:
             await asyncio.sleep(DRAIN_LOOK_S)
 
     async def keep_card(self) -> None:
-        """Keep the agent's card, so that a restart without the agent still knows which paths are A2A."""
+        """Keep the agent's card: for gateways, and so that a restart without the agent knows the paths."""
+        card = write(self.link.card).decode()
         try:
-            await self.store.keep(card_name(self.link.endpoint), write(self.link.card).decode())
+            await self.store.keep(f"card {self.link.endpoint}", card)
+            await self.store.keep(f"group {self.node.group}", card)
         except StoreError as error:
             log.warning("the agent's card could not be kept: %s", error)
 
+    async def _look_at_group(self) -> GroupView:
+        """What a gateway needs: its group (the only one there is, where none was named), card, a way in."""
+        node = self.node
+        others = [row for row in await node.living() if row.group and row.session != node.session]
+        groups = {row.group for row in others}
+        if not node.group and len(groups) == 1:
+            node.group = groups.pop()
+        card = await self.store.kept(f"group {node.group}") if node.group else None
+        ready = sorted(row.url for row in others if row.group == node.group and row.ready and not row.draining)
+        return GroupView(parse(card) if card else None, ready[0] if ready else "")
+
     def _agent_changed(self) -> None:
         node = self.node
-        if self.link.ready:
-            self._asides.start(self.keep_card())
         if not node.group and self.link.card is not None:
             node.group = str(self.link.card.get("name") or "")
+        if self.link.ready:
+            self._asides.start(self.keep_card())
         self.membership.renew_now()
         node.kick.set()
 
@@ -135,11 +150,6 @@ class Sidecar:
         self.node.hub.poke(tasks)
         if urgent:
             self.node.kick.set()
-
-
-def card_name(endpoint: str) -> str:
-    """Under which name the store keeps an agent's card."""
-    return f"card {endpoint}"
 
 
 async def serve(config: Config) -> int:
@@ -153,9 +163,11 @@ async def serve(config: Config) -> int:
     port = listener.getsockname()[1]
     config = replace(config, port=port, public_url=config.public_url or f"http://{config.host}:{port}")
     store = await Store.open(config.store, ttl_ms=config.lease.ttl_ms, margin_ms=config.lease.margin_ms)
-    session = await store.sessions.register(config.name, group=config.group, role="sidecar", url=config.public_url)
+    session = await store.sessions.register(
+        config.name, group=config.group, role="gateway" if config.gateway else "sidecar", url=config.public_url
+    )
     sidecar = Sidecar(config, store, session)
-    card = await store.kept(card_name(sidecar.link.endpoint))
+    card = await store.kept(f"card {sidecar.link.endpoint}")
     if card is not None:
         sidecar.link.card = parse(card)
     servers = [(server(sidecar.front), listener)]
@@ -173,7 +185,8 @@ async def serve(config: Config) -> int:
         )
     ]  # fmt: skip
     log.info(
-        "sidecar %s serves %s for the agent at %s", config.name, config.public_url, config.agent.url,
+        "sidecar %s serves %s for %s", config.name, config.public_url,
+        f"the agent at {config.agent.url}" if config.agent.url else "its group, as a gateway",
         extra={"session": session.session, "port": port, "control_port": control and control.getsockname()[1]},
     )  # fmt: skip
     stopped = loop.create_task(stop.wait())

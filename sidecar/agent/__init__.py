@@ -1,6 +1,7 @@
 """The A2A client that drives the agent beside this sidecar.
 
     link       HttpAgentLink: ports.AgentLink over JSON-RPC
+    group      GroupLink: ports.AgentLink of a gateway, which has no agent
     presence   is the agent there, what does its card say
     run, poll  one request: streamed, or asked for again and again
     sse        events from bytes
@@ -13,8 +14,9 @@
 Decision 0003 tells why it stands on aiohttp.
 """
 
+from sidecar.agent.group import GroupLink, GroupView
 from sidecar.agent.link import HttpAgentLink
 from sidecar.agent.passthrough import Passed
 from sidecar.agent.wire import AgentSettings
 
-__all__ = ["AgentSettings", "HttpAgentLink", "Passed"]
+__all__ = ["AgentSettings", "GroupLink", "GroupView", "HttpAgentLink", "Passed"]

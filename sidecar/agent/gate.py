@@ -6,10 +6,10 @@ connection open, or an agent that breaks off looking like one that finished.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
-from typing import Any
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable, MutableMapping
+from typing import Any, Protocol
 
-from sidecar.agent.link import HttpAgentLink
+from sidecar.agent.passthrough import Passed
 from sidecar.records import Json
 
 Scope = MutableMapping[str, Any]
@@ -21,6 +21,22 @@ class ClientLeft(Exception):
     """The client went away before its request body was complete."""
 
 
+class Reached(Protocol):
+    """What the gate needs of the agent's side."""
+
+    card: Json | None
+
+    async def raw(
+        self,
+        method: str,
+        path: str,
+        headers: Iterable[tuple[bytes, bytes]],
+        body: AsyncIterable[bytes] | bytes | None = None,
+    ) -> Passed:
+        """Pass a request on."""
+        ...
+
+
 class AgentGate:
     """The agent as a front sees it: its card, and a way through.
 
@@ -28,7 +44,7 @@ class AgentGate:
         link: the agent.
     """
 
-    def __init__(self, link: HttpAgentLink) -> None:
+    def __init__(self, link: Reached) -> None:
         self._link = link
 
     @property

@@ -109,6 +109,11 @@ def _problem(status: int, title: str, detail: str) -> Passed:
     return Passed(status, headers, body())
 
 
+def unavailable(detail: str) -> Passed:
+    """The answer where there is nobody to pass a request to."""
+    return _problem(503, "Service Unavailable", detail)
+
+
 def _text(raw: bytes) -> str:
     """Header bytes for the library, which writes UTF-8."""
     try:

@@ -7,10 +7,6 @@ two dispatches of one key and generation meet at one journal, and one of them wi
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-
 from bridge.a2a import extension
 from bridge.a2a.dialect import TERMINAL_STATES
 from bridge.a2a.faults import A2AFault
@@ -26,6 +22,7 @@ from bridge.envelope import (
 from sidecar.records import Json, KeyRow, SendCall, Sent
 from sidecar.runtime.endings import has_ended
 from sidecar.runtime.node import Node
+from sidecar.runtime.oneatatime import OneAtATime
 from sidecar.runtime.ownership import Ownership
 from sidecar.runtime.reading import Reading
 
@@ -43,7 +40,7 @@ class Intake:
 
     def __init__(self, node: Node, ownership: Ownership, reading: Reading) -> None:
         self._node, self._ownership, self._reading = node, ownership, reading
-        self._locks: dict[str, tuple[asyncio.Lock, int]] = {}
+        self._one_at_a_time = OneAtATime()
 
     async def send(self, call: SendCall) -> Sent:
         """See ``ports.Tasks.send``.
@@ -126,15 +123,3 @@ class Intake:
         body: Json = {"id": key.message_id, "digest": wanted, **call.params}
         after = await self._ownership.deliver_input(public, body, row, call.headers)
         return Sent(public, after, False, key.message_id, row)
-
-    @asynccontextmanager
-    async def _one_at_a_time(self, digest: str) -> AsyncIterator[None]:
-        lock, count = self._locks.get(digest) or (asyncio.Lock(), 0)
-        self._locks[digest] = (lock, count + 1)
-        try:
-            async with lock:
-                yield
-        finally:
-            _, count = self._locks.pop(digest)
-            if count > 1:
-                self._locks[digest] = (lock, count - 1)

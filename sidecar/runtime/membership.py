@@ -37,6 +37,7 @@ class Membership:
         self._lease = Lease(session.session, self._now_ms(), lease.ttl_ms, lease.margin_ms)
         self.problem = ""
         self._due = asyncio.Event()
+        self._doubt_until_ms = 0
 
     @property
     def superseded(self) -> bool:
@@ -68,10 +69,16 @@ class Membership:
     async def _renew(self) -> None:
         node = self._node
         sent_ms = self._now_ms()
+        if self.lapsed:
+            # While nobody heard of this session others may have claimed what it owns; one that was about to may
+            # still commit after the renewal that ends the lapse.
+            self._doubt_until_ms = sent_ms + self._lease.ttl_ms
         try:
             answer = await node.store.sessions.renew(
                 self._session, ready=node.link.ready, draining=node.draining, group=node.group
             )
+            if answer is Renewal.RENEWED and sent_ms <= self._doubt_until_ms:
+                await self._ownership.yield_claimed()
         except StoreError as error:
             self.problem = str(error)
             log.warning("the session could not be renewed and will be tried again: %s", error)

@@ -21,9 +21,9 @@ from sidecar.runtime.asides import Asides
 from sidecar.runtime.endings import Endings, has_ended
 from sidecar.runtime.node import Node
 from sidecar.runtime.owned import OwnedJournal
-from sidecar.runtime.pursuit import Ask, Pursuit, Request
+from sidecar.runtime.pursuit import Pursuit
 from sidecar.runtime.relay import Relay
-from sidecar.runtime.requests import Requests
+from sidecar.runtime.requests import Ask, Request, Requests
 from sidecar.runtime.views import Viewer
 
 CANCEL_GRACE_S = 2.0

@@ -16,15 +16,15 @@ from bridge.a2a.refold import advance, refold
 from bridge.a2a.shown import Shown
 from bridge.handoff import Handoff, State
 from bridge.journal import Draft, Entry, Fence, Kind, chain, genesis
-from bridge.jsontext import write
+from bridge.jsontext import parse_stored, write
 from bridge.quorum import Append, Claim, Granted, Refusal, Refused
 from sidecar.failpoints import reach
 from sidecar.records import Caller, Json, KeyRow, SendCall, Sent
 from sidecar.runtime.node import Node
+from sidecar.runtime.oneatatime import OneAtATime
 from sidecar.runtime.owned import OwnedJournal
 from sidecar.runtime.owner import Owner
-from sidecar.runtime.pursuit import Ask, Request
-from sidecar.runtime.requests import Requests
+from sidecar.runtime.requests import Ask, Request, Requests
 from sidecar.runtime.views import Viewer, row_of
 
 log = logging.getLogger(__name__)
@@ -47,7 +47,7 @@ class Ownership:
     def __init__(self, node: Node) -> None:
         self._node = node
         self.owners: dict[str, Owner] = {}
-        self._loading: dict[str, asyncio.Lock] = {}
+        self._one_at_a_time = OneAtATime()
 
     # --- new handoffs -----------------------------------------------------------------------------------------
 
@@ -67,9 +67,13 @@ class Ownership:
             Draft(Kind.DISPATCHED, write(body)),
             Draft(Kind.CLAIMED, write({"owner": node.name, "attempt": 1, "reason": "accepted"})),
         ]
+        # Without an agent here, and with one elsewhere, the task is given up in the same breath: one commit.
+        given_up = not ready and await node.others_ready()
         if ready:
             endpoint = {"endpoint": node.link.endpoint, "task": "", "context": "", "fresh": True}
             drafts.append(Draft(Kind.BOUND, write(endpoint)))
+        elif given_up:
+            drafts.append(Draft(Kind.ORPHANED, write({"reason": "no_agent_here", "by": node.name})))
         begin = genesis(task)
         entries = chain(begin, fence, node.clock.wall_ms(), drafts)
         handoff = Handoff.absent(task)
@@ -80,12 +84,15 @@ class Ownership:
         view = row_of(handoff, fold, call.caller, context, node.clock.wall_ms())
         append = Append(task, fence, begin.seq, begin.hash, entries, 0)
         reach("accept.before_commit")
-        answer = await node.store.voter.dispatch(append, view, [key])
-        if isinstance(answer, Refused):
-            return False
-        reach("accept.after_commit")
-        owner = self._install(handoff, fence, Shown(), fold, call.caller, context)
-        owner.start(Request(Ask.BEGIN, headers=call.headers))
+        # The sweep may read the commit before its answer is here: it must not find a handoff without an owner.
+        async with self._one_at_a_time(task):
+            answer = await node.store.voter.dispatch(append, view, [key])
+            if isinstance(answer, Refused):
+                return False
+            reach("accept.after_commit")
+            if not given_up:
+                owner = self._install(handoff, fence, Shown(), fold, call.caller, context)
+                owner.start(Request(Ask.BEGIN, headers=call.headers))
         return True
 
     # --- handoffs that exist ----------------------------------------------------------------------------------
@@ -97,22 +104,18 @@ class Ownership:
         owner = self.owners.get(task)
         if owner is not None and not owner.journal.lost.is_set():
             return owner
-        lock = self._loading.setdefault(task, asyncio.Lock())
-        async with lock:
+        async with self._one_at_a_time(task):
             owner = self.owners.get(task)
             if owner is not None and not owner.journal.lost.is_set():
                 return owner
-            try:
-                entries = await self.journal(task)
-                if not entries:
-                    return None
-                handoff = Handoff.fold(task, entries)
-                # What this session gave up is nobody's: it is claimed anew, under a fence of its own.
-                if entries[-1].fence.session == self._node.session and handoff.state is not State.ORPHANED:
-                    return self._install_from(handoff, handoff.fence, entries)
-                return await self._claim(handoff, entries, reason)
-            finally:
-                self._loading.pop(task, None)
+            entries = await self.journal(task)
+            if not entries:
+                return None
+            handoff = Handoff.fold(task, entries)
+            # What this session gave up is nobody's: it is claimed anew, under a fence of its own.
+            if entries[-1].fence.session == self._node.session and handoff.state is not State.ORPHANED:
+                return self._install_from(handoff, handoff.fence, entries)
+            return await self._claim(handoff, entries, reason)
 
     async def journal(self, task: str) -> list[Entry]:
         """The whole committed journal of a task."""
@@ -131,6 +134,13 @@ class Ownership:
             lost = owner.journal.lost.is_set()
             if lost or (owner.quiet and now - owner.idle_since > IDLE_KEPT_S):
                 self._remove(task, owner)
+
+    async def yield_claimed(self) -> None:
+        """Give up what another session has claimed: an owner whose agent is silent would not notice by writing."""
+        for task, owner in list(self.owners.items()):
+            row = await self._node.store.handoff_row(task)
+            if row is not None and row.voter.promised > owner.journal.fence:
+                owner.journal.abandon()
 
     async def release_all(self, reason: str) -> None:
         """Hand every handoff over (drain)."""
@@ -254,9 +264,9 @@ class Ownership:
         reach("inbox.after_commit")
 
     async def input_position(self, task: str, message_id: str) -> int:
-        """The journal position of an input, 0 if it is not there yet."""
-        for entry in await self.journal(task):
-            if entry.kind is Kind.INPUT and entry.body is not None and message_id.encode() in entry.body:
+        """The journal position of the newest input of this messageId, 0 if it is not there yet."""
+        for entry in reversed(await self.journal(task)):
+            if entry.kind is Kind.INPUT and entry.body and parse_stored(entry.body)["id"] == message_id:
                 return entry.seq
         return 0
 

@@ -11,9 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Mapping
-from dataclasses import dataclass, field
-from enum import StrEnum
+from collections.abc import AsyncIterator, Callable
 
 from bridge.a2a.dialect import FAILED, INPUT_REQUIRED
 from bridge.a2a.faults import ERRORS, error_object
@@ -28,7 +26,7 @@ from sidecar.runtime.endings import Endings
 from sidecar.runtime.node import Node
 from sidecar.runtime.owned import OwnedJournal
 from sidecar.runtime.relay import Relay
-from sidecar.runtime.requests import Requests
+from sidecar.runtime.requests import Ask, Request, Requests
 from sidecar.runtime.views import Viewer
 
 log = logging.getLogger(__name__)
@@ -38,32 +36,6 @@ PAUSE_FIRST_S = 0.02
 PAUSE_MOST_S = 2.0
 FAULT_PAUSE_S = 1.0
 _TASK_NOT_FOUND = ERRORS["TaskNotFound"].jsonrpc
-
-
-class Ask(StrEnum):
-    """What the agent is asked next."""
-
-    BEGIN = "begin"  # the client's message, for the first time
-    RESUME = "resume"  # a new run after another one was lost
-    FOLLOW = "follow"  # a later message, or a recorded one again
-    REATTACH = "reattach"  # nothing: follow the run that is there
-
-
-@dataclass(frozen=True, slots=True)
-class Request:
-    """The next thing to ask.
-
-    Attributes:
-        ask: what.
-        input: body of the ``input`` entry for FOLLOW.
-        headers: of the living caller, if there is one.
-        position: journal position of that entry, 0 for a replay.
-    """
-
-    ask: Ask
-    input: Json = field(default_factory=dict)
-    headers: Mapping[str, str] = field(default_factory=dict)
-    position: int = 0
 
 
 class Pursuit:
@@ -143,7 +115,10 @@ class Pursuit:
         if ask is Ask.RESUME:
             self.relay = self._requests.relay(self._journal, self._viewer, again=True)
         if ask in (Ask.BEGIN, Ask.RESUME) and not self._node.link.ready:
-            await self._await_agent()
+            there = await self._await_agent()
+            if not there and await self._node.others_ready():
+                self._endings.orphan("no_agent_here")
+                return None
         recorded = ask is Ask.BEGIN and self._journal.handoff.state is State.RUNNING
         if ask is Ask.FOLLOW:
             self.relay.ids.rebind()
@@ -227,8 +202,7 @@ class Pursuit:
         unreachable = end.kind is EndKind.REFUSED
         if unreachable or await self._node.link.probe() is Probe.REFUSED:
             if request.ask is Ask.BEGIN and unreachable and not await self._node.others_ready():
-                await self._await_agent()
-                if self._node.link.ready:
+                if await self._await_agent():
                     return request
                 text = f"The agent of sidecar {self._node.name} is not reachable: send the message again later."
                 self.relay.answer_error(error_object("Internal", text), Kind.EXPIRED)
@@ -282,13 +256,16 @@ class Pursuit:
         self._endings.dead_letter(self.relay)
         return None
 
-    async def _await_agent(self) -> None:
-        """Wait for an absent agent, but in all less long than a client would."""
-        now = self._node.clock.monotonic
+    async def _await_agent(self) -> bool:
+        """Wait for an absent agent, but in all less long than a client would, and not where others have one."""
+        now, link = self._node.clock.monotonic, self._node.link
         if self._agent_due is None:
             self._agent_due = now() + self._node.config.agent.absent_timeout_s
-        while not self._node.link.ready and now() < self._agent_due and not self._journal.lost.is_set():  # noqa: ASYNC110
+        while not link.ready and now() < self._agent_due and not self._journal.lost.is_set():
+            if await self._node.others_ready():
+                break
             await asyncio.sleep(PAUSE_FIRST_S)
+        return link.ready
 
     def _extra(self) -> dict[str, object]:
         return {"task": self._journal.task_id, "fence": self._journal.fence.n}

@@ -1,9 +1,13 @@
-"""The messages that the agent gets for one handoff, and the relay that takes what it answers.
+"""What the agent is asked for one handoff, and the relay that takes what it answers.
 
 Binds ``bridge.a2a.resume`` to what this handoff's journal says; knows nothing of connections.
 """
 
 from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
 
 from bridge.a2a.ids import IdMap
 from bridge.a2a.reconcile import Run
@@ -14,6 +18,32 @@ from sidecar.runtime.node import Node
 from sidecar.runtime.owned import OwnedJournal
 from sidecar.runtime.relay import Relay
 from sidecar.runtime.views import Viewer
+
+
+class Ask(StrEnum):
+    """What the agent is asked next."""
+
+    BEGIN = "begin"  # the client's message, for the first time
+    RESUME = "resume"  # a new run after another one was lost
+    FOLLOW = "follow"  # a later message, or a recorded one again
+    REATTACH = "reattach"  # nothing: follow the run that is there
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """The next thing to ask.
+
+    Attributes:
+        ask: what.
+        input: body of the ``input`` entry for FOLLOW.
+        headers: of the living caller, if there is one.
+        position: journal position of that entry, 0 for a replay.
+    """
+
+    ask: Ask
+    input: Json = field(default_factory=dict)
+    headers: Mapping[str, str] = field(default_factory=dict)
+    position: int = 0
 
 
 class Requests:

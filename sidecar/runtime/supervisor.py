@@ -37,7 +37,7 @@ from sidecar.records import KeyRow
 from sidecar.runtime.node import Node
 from sidecar.runtime.owner import Owner
 from sidecar.runtime.ownership import Ownership
-from sidecar.runtime.pursuit import Ask, Request
+from sidecar.runtime.requests import Ask, Request
 from sidecar.store import HandoffRow
 
 log = logging.getLogger(__name__)
@@ -158,8 +158,20 @@ class Supervisor:
                 asyncio.get_running_loop().call_later(decision.ms / 1000, node.kick.set)
             return
         owner = await self._ownership.own(row.task, _reason(row))
-        if owner is not None:
-            await self._carry_out(owner, decision)
+        if owner is None:
+            return
+        if any(entry.kind is not Kind.CLAIMED for entry in await self._after(owner, handoff.tip.seq)):
+            # What was decided on is not what was claimed: the next look decides on what is there now.
+            self._own_at = 0.0
+            node.kick.set()
+            return
+        await self._carry_out(owner, decision)
+
+    async def _after(self, owner: Owner, seq: int) -> Sequence[Entry]:
+        if owner.journal.handoff.tip.seq == seq:
+            return ()
+        await owner.journal.written()
+        return await self._node.store.entries(owner.task_id, seq)
 
     def _situation(
         self, handoff: Handoff, entries: Sequence[Entry], standbys: list[str], orphaned_ms: int
@@ -172,17 +184,19 @@ class Supervisor:
             mine=mine,
             agent_ready=node.link.ready,
             draining=node.draining,
-            bound_run=self._bound_run(handoff),
+            bound_run=self._bound_run(handoff, entries),
             rank=order.index(node.name) if node.name in order else len(order),
             orphaned_ms=orphaned_ms,
             unacknowledged_ms=self._unacknowledged_ms(handoff, entries),
         )
 
-    def _bound_run(self, handoff: Handoff) -> BoundRun:
-        # An orphaned entry says that the run is gone; without one, it may have outlived its sidecar.
+    def _bound_run(self, handoff: Handoff, entries: Sequence[Entry]) -> BoundRun:
+        # An orphaned entry says that the run is gone, whoever claimed since; without one, it may have outlived
+        # its sidecar.
         bound = handoff.bound
+        last = next((each.kind for each in reversed(entries) if each.kind in (Kind.BOUND, Kind.ORPHANED)), None)
         reachable = bound is not None and bound["endpoint"] == self._node.link.endpoint and bound["task"]
-        if handoff.state is State.ORPHANED or not reachable or not self._node.link.ready:
+        if last is Kind.ORPHANED or not reachable or not self._node.link.ready:
             return BoundRun.GONE
         return BoundRun.UNKNOWN
 
@@ -198,6 +212,9 @@ class Supervisor:
         if owner.working or handoff.terminal is not None:
             return
         match decision:
+            case Reattach() if handoff.state is State.SUSPENDED and handoff.due:
+                position, body = next(iter(handoff.due.items()))
+                owner.start(Request(Ask.FOLLOW, body, {}, position))
             case Reattach():
                 owner.start(Request(Ask.REATTACH))
             case Resume(cut=cut):
