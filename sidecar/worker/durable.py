@@ -36,8 +36,8 @@ T = TypeVar("T")
 INTENT_LEAD_S: Final = 0.02
 INTENT_TURNS: Final = 200
 """Head start of an intent before its call. A2A has no acknowledgement towards the agent, so the intent is given
-turns of the event loop in which the SDK writes it to the socket; from there it survives the agent's death. With SDK
-1.3.0 and tasks in memory 20 turns do, in a process that never sent anything too; the time is for stores on disk."""
+turns of the event loop in which the SDK writes it to the socket; from there it survives the agent's death. With
+SDK 1.3.0 and tasks in memory 20 turns do, even the first time; the seconds are for task stores on disk."""
 
 
 async def durable_run(context: RequestContext, event_queue: EventQueue) -> DurableRun:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import csv
 import io
+import signal
 import socket
 import subprocess
 import sys
@@ -19,11 +20,11 @@ from typing import Any
 
 import httpx
 import pytest
-from a2a.client import Client, create_client
+from a2a.client import A2AClientError, Client, create_client
 from a2a.types import Message, Part, Role, SendMessageRequest, StreamResponse, TaskState
 from google.protobuf import json_format
 
-from bridge.a2a.extension import CHECKPOINT, CONTINUES, RUN, URI
+from bridge.a2a.extension import CHECKPOINT, CONTINUES, EFFECT, RUN, URI
 from examples.pages import MODULES
 from examples.slow_writer import PARAGRAPHS
 from sidecar.worker.ledger import from_wire
@@ -44,7 +45,8 @@ class Example:
 
     def __init__(self, name: str, *arguments: str) -> None:
         self.url = f"http://127.0.0.1:{free_port()}"
-        command = [sys.executable, "-m", f"examples.{name}", "--port", self.url.rsplit(":", 1)[1], *arguments]
+        module = name if "." in name else f"examples.{name}"
+        command = [sys.executable, "-m", module, "--port", self.url.rsplit(":", 1)[1], *arguments]
         self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
 
     async def ready(self, path: str = "/.well-known/agent-card.json") -> None:
@@ -87,11 +89,16 @@ async def connected(example: Example) -> AsyncIterator[Client]:
         await client.close()
 
 
-async def answers(client: Client, text: str, run: dict[str, Any] | None = None) -> list[StreamResponse]:
+async def answers(
+    client: Client, text: str, run: dict[str, Any] | None = None, got: list[StreamResponse] | None = None
+) -> list[StreamResponse]:
+    got = [] if got is None else got
     message = Message(role=Role.ROLE_USER, message_id=str(uuid.uuid4()), parts=[Part(text=text)])
     if run is not None:
         message.metadata.update({RUN: run})
-    return [event async for event in client.send_message(SendMessageRequest(message=message))]
+    async for event in client.send_message(SendMessageRequest(message=message)):
+        got.append(event)
+    return got
 
 
 def artifact_text(events: list[StreamResponse], name: str) -> str:
@@ -176,6 +183,19 @@ async def test_census_in_another_process_goes_on_from_the_checkpoint(examples: d
     async with httpx.AsyncClient() as web:
         counts = (await web.get(examples["pages"].url + "/counts")).json()
     assert [counts[name] for name in MODULES[20:26]] == [1, 1, 1, 1, 2, 2]
+
+
+async def test_an_intent_has_left_the_process_before_the_call_that_kills_it() -> None:
+    payer = Example("tests.integration.paying_agent")
+    got: list[StreamResponse] = []
+    try:
+        async with connected(payer) as client:
+            with pytest.raises(A2AClientError):
+                await answers(client, "pay", {"attempt": 1, "fence": 1, "task": "public"}, got)
+    finally:
+        payer.stop()
+    assert payer.process.returncode == -signal.SIGKILL
+    assert metadata(got[-1])[EFFECT] == {"step": "pay", "phase": "intended", "key": "public/pay"}
 
 
 @pytest.mark.parametrize("name", ["pages", "echo", "slow_writer", "census"])
