@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from bridge.a2a.content import Content, same_json
+from bridge.a2a.extension import URI
 
 Json = dict[str, Any]
 
@@ -76,17 +77,30 @@ def extended_head(head: Json, chunk: Json) -> Json:
 
 
 def same_head(one: Json, other: Json) -> bool:
-    """Whether two heads say the same; null and empty members are the same as absent."""
+    """Whether two heads say the same.
+
+    Null and empty members are the same as absent. Marks of the durability extension, which clients see that
+    activated it, are about a run and do not count.
+    """
     return same_json(_said(one), _said(other))
 
 
 def changed_metadata(head: Json, known: Json) -> Json:
     """The metadata of ``head`` that ``known`` does not have, or has with another value."""
-    mine, theirs = head.get("metadata") or {}, known.get("metadata") or {}
+    mine, theirs = _unmarked(head), _unmarked(known)
     return {
         name: value for name, value in mine.items() if name not in theirs or not same_json(value, theirs[name])
     }
 
 
 def _said(head: Json) -> Json:
-    return {name: value for name, value in head.items() if value not in _EMPTY}
+    said = {name: value for name, value in head.items() if value not in _EMPTY}
+    if "metadata" in said:
+        said["metadata"] = _unmarked(head)
+        if not said["metadata"]:
+            del said["metadata"]
+    return said
+
+
+def _unmarked(head: Json) -> Json:
+    return {name: value for name, value in (head.get("metadata") or {}).items() if not name.startswith(URI)}

@@ -212,5 +212,7 @@ class Agent:
 
     def _mint(self, key: str) -> str:
         if self.style.ids == "uuid":
-            return str(uuid.UUID(int=self.rng.getrandbits(128), version=4))
+            # Whatever the source of chance: two artifacts never get one id.
+            mine = self.style.number << 16 | len(self.state.ids)
+            return str(uuid.UUID(int=self.rng.getrandbits(128) & ~0xFFFFFFFF | mine, version=4))
         return key if self.style.ids == "stable" else f"{key}.{self.style.number}"

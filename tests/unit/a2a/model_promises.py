@@ -56,8 +56,9 @@ def promise_one(case: Case, agent: Agent) -> None:
     assert sorted(map(text_of, held)) == sorted(map(text_of, state.made.values()))
     assert said_status(task["status"]) == state.told[-1]
     if not case.missed:
+        # A snapshot does not say which chunk was the last: one that was swallowed before a restart is not known.
         closed = sum(case.client.closed[each["artifactId"]] for each in held)
-        assert closed >= sum(each["closed"] for each in state.made.values())
+        assert case.rebuilt or closed >= sum(each["closed"] for each in state.made.values())
         told = [said_status(status) for status in case.shown.statuses]
         if case.deterministic and not case.script.auth and not case.rebuilt:
             assert told == state.told

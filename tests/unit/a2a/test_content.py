@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from bridge.a2a.artifact import Artifact, changed_metadata, extended_head, head_of, same_head
 from bridge.a2a.content import Content, Match, Place, same_json, weight
+from bridge.a2a.extension import URI
 from tests.unit.a2a.model_agents import said
 from tests.unit.a2a.model_client import flat
 
@@ -133,6 +134,8 @@ def test_heads_are_compared_without_what_says_nothing() -> None:
         "c": 3,
     }
     assert changed_metadata({}, {}) == {}
+    assert same_head({"metadata": {URI + "/checkpoint": 1}}, {})
+    assert same_head({"metadata": {URI + "/checkpoint": 1, "k": 1}}, {"metadata": {"k": 1}})
     assert head_of({"artifactId": "a", "parts": [], "name": "n"}) == {"name": "n"}
     assert extended_head({}, {"artifactId": "a", "metadata": {"k": 1}}) == {"metadata": {"k": 1}}
 
@@ -142,3 +145,18 @@ def test_text_that_goes_on_where_another_part_should_come_differs() -> None:
     assert match.feed([{"text": "abc"}]) == []
     assert match.diverged
     assert match.feed([{"text": "d"}]) == []
+
+
+def test_another_part_in_the_place_of_one_differs() -> None:
+    for known, other in (({"data": 1}, {"data": 2}), ({"data": 1}, {"text": "x"}), ({"text": "x"}, {"data": 1})):
+        match = Match(Content([known]))
+        assert match.feed([other]) == []
+        assert match.diverged
+
+
+def test_another_part_before_the_text_was_said_differs() -> None:
+    match = Match(Content([{"text": "abc"}]))
+    assert match.feed([{"text": "ab"}]) == []
+    assert not match.diverged
+    assert match.feed([{"data": 1}]) == []
+    assert match.diverged

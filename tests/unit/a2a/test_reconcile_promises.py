@@ -32,6 +32,7 @@ ONCE_FAILED = [
     19242,
     21131,
     29122,
+    3035031,  # a last chunk that was swallowed before a restart: not known from a snapshot
     2016667,  # another run's snapshot moves past a status that this run did not tell: allowed
     2056719,  # a question that was replayed away from the cursor, told as progress after a restart
     2059674,  # the same, and its answer used twice
@@ -50,7 +51,7 @@ def test_seeds_that_once_failed(seed: int) -> None:
 
 def test_random_lives_keep_the_promises_and_every_kind_of_trouble_happens() -> None:
     before = Counter(HAPPENED)
-    for seed in range(1_000_000, 1_001_000):
+    for seed in range(1_000_000, 1_000_700):
         try:
             lives(random.Random(seed))
         except Exception as fault:
@@ -60,7 +61,7 @@ def test_random_lives_keep_the_promises_and_every_kind_of_trouble_happens() -> N
         assert happened[trouble], f"no case had {trouble}"
 
 
-@settings(max_examples=80, deadline=None, suppress_health_check=[*HealthCheck])
+@settings(max_examples=50, deadline=None, suppress_health_check=[*HealthCheck])
 @given(st.randoms(use_true_random=False))
 def test_lives_that_shrink(rng: random.Random) -> None:
     lives(rng)
