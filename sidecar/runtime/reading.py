@@ -1,25 +1,27 @@
 """Answering reads: from the owner's fold where this sidecar owns the task, else from the journal.
 
 What is read here was committed: an owner's fold runs ahead of its commits, so a snapshot of it waits for the
-position that it shows. A finished Task never changes and is kept as it will be sent.
+position that it shows, and while the store cannot be written shows what is in it instead. A finished Task never
+changes and is kept as it will be sent.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
+from collections.abc import Coroutine
 from dataclasses import dataclass
+from typing import Any
 
 from bridge.a2a.faults import A2AFault
 from bridge.a2a.fold import TaskFold, task_json, with_history
 from bridge.a2a.refold import refold
 from bridge.jsontext import parse, write
-from sidecar.errors import StoreUnavailable
 from sidecar.records import Caller, Json, ListPage, ListQuery, TaskView
 from sidecar.runtime.node import Node
 from sidecar.runtime.ownership import READ_CHUNK, Ownership
 
-COMMIT_WAIT_S = 3.0
+COMMIT_WAIT_S = 1.0
 FINISHED_KEPT_BYTES = 32 << 20
 FOLDS_KEPT = 64
 
@@ -63,8 +65,9 @@ class Reading:
             if viewer.caller != caller:
                 raise not_found(task)
             text, state = task_json(viewer.fold), viewer.fold.state
-            if await self._committed(owner.journal.written(seq)):
+            if await _soon(owner.journal.written(seq)):
                 return seq, text, state
+            # The store cannot be written, or another session owns the task: what was committed is the truth.
         view = await self.visible(task, caller)
         if view.finished is not None:
             self._keep(task, caller, view.finished)
@@ -99,15 +102,6 @@ class Reading:
             task = {name: value for name, value in task.items() if name != "artifacts"}
         return task
 
-    async def _committed(self, written) -> bool:  # type: ignore[no-untyped-def]
-        try:
-            async with asyncio.timeout(COMMIT_WAIT_S):
-                return bool(await written)
-        except TimeoutError:
-            raise StoreUnavailable(
-                "the journal cannot be written, so the task's newest state is not durable"
-            ) from None
-
     async def _follow(self, task: str) -> _Followed:
         """The fold of a task that is owned elsewhere, continued from where it was last read."""
         followed = self._folds.pop(task, None) or _Followed(TaskFold(), 0)
@@ -130,6 +124,14 @@ class Reading:
         while self._finished_bytes > FINISHED_KEPT_BYTES:
             _, (_, dropped) = self._finished.popitem(last=False)
             self._finished_bytes -= len(dropped)
+
+
+async def _soon(written: Coroutine[Any, Any, bool]) -> bool:
+    try:
+        async with asyncio.timeout(COMMIT_WAIT_S):
+            return await written
+    except TimeoutError:
+        return False
 
 
 def not_found(task: str) -> A2AFault:

@@ -1,0 +1,144 @@
+"""A store that cannot be written for a while: clients are told in time, and afterwards nothing is missing."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.integration.broken_disk import DISKS, Disk
+from tests.integration.raw_agent import Exchange, Json, RawAgent
+from tests.integration.scripted import COMPLETED, WORKING, Play, chunk, status, task
+from tests.integration.stage import SidecarProcess, Stage, message, wait_for
+
+TOLD_WITHIN_S = 5.0
+
+
+@pytest.fixture(params=DISKS)
+def disk(request: pytest.FixtureRequest, stage: Stage, tmp_path: Path) -> Iterator[Disk]:
+    """Where the stage's store is."""
+    with DISKS[request.param](tmp_path / "disk") as disk:
+        stage.store = disk.store
+        yield disk
+
+
+class Counting:
+    """An agent that counts until it is told to end.
+
+    Attributes:
+        counted: numbers sent in each run, by the message's text.
+    """
+
+    def __init__(self) -> None:
+        self.counted: dict[str, int] = {}
+        self.end = asyncio.Event()
+        self.play = Play(SendStreamingMessage=self.run)
+
+    async def run(self, exchange: Exchange) -> None:
+        name = exchange.rpc["params"]["message"]["parts"][0]["text"]
+        await exchange.head()
+        await exchange.event(task(WORKING))
+        self.counted[name] = 0
+        while not self.end.is_set():
+            await exchange.event(chunk(f"{self.counted[name]} ", append=self.counted[name] > 0))
+            self.counted[name] += 1
+            await asyncio.sleep(0.02)
+        await exchange.event(status(COMPLETED))
+        await exchange.end()
+
+    def text(self, name: str) -> str:
+        return "".join(f"{number} " for number in range(self.counted[name]))
+
+
+def complaint(error: object) -> str:
+    """The text of a JSON-RPC error that says that the journal cannot be written."""
+    assert isinstance(error, dict), error
+    assert error["code"] == -32603
+    text: str = error["message"]
+    assert "writ" in text, text  # writing to FILE: …; cannot be written: …
+    return text
+
+
+async def test_case_13_clients_are_told_and_what_happened_meanwhile_is_there_afterwards(
+    stage: Stage, disk: Disk
+) -> None:
+    agent_side = Counting()
+    async with RawAgent(agent_side.play) as agent:
+        sidecar = stage.sidecar(agent.url)
+        await stage.ready()
+        streamed = stage.stream(sidecar, "SendStreamingMessage", message("streamed"))
+        blocked = asyncio.ensure_future(stage.rpc(sidecar, "SendMessage", message("blocked")))
+        await wait_for(lambda: streamed.text.count(" ") > 5 and agent_side.counted.get("blocked", 0) > 5)
+        running = await stage.task_ids()
+        disk.fail()
+        broken = time.monotonic()
+        again = message("while the disk fails")
+        refused = await stage.rpc(sidecar, "SendMessage", again)
+        complaint(refused["error"])
+        reads = await asyncio.gather(stage.task(sidecar, streamed.task_id), stage.rpc(sidecar, "ListTasks", {}))
+        assert time.monotonic() - broken < TOLD_WITHIN_S
+        complaint((await asyncio.wait_for(blocked, TOLD_WITHIN_S))["error"])
+        await wait_for(lambda: streamed.done)
+        assert time.monotonic() - broken < TOLD_WITHIN_S
+        complaint(streamed.rpc_error)
+        assert reads[0]["status"]["state"] == WORKING
+        assert sorted(task["id"] for task in reads[1]["tasks"]) == sorted(running)
+        read = "".join(part["text"] for part in reads[0]["artifacts"][0]["parts"])
+        assert read == streamed.text  # neither less than was shown nor anything that is not durable
+        reasons = await wait_for(lambda: stage.reasons(sidecar))
+        assert "cannot be" in "; ".join(reasons)
+        shown = streamed.text
+        assert await stage.task_ids() == running
+        await stage.verify()
+
+        disk.mend()
+        await stage.ready(sidecar)
+        caught_up = stage.stream(sidecar, "SubscribeToTask", {"id": streamed.task_id})
+        await wait_for(lambda: caught_up.text.count(" ") > shown.count(" "))
+        agent_side.end.set()
+        await caught_up.ended()
+        assert caught_up.text == agent_side.text("streamed")
+        texts = []
+        for task_id in running:
+            done = await wait_for(lambda task_id=task_id: finished(stage, sidecar, task_id))
+            texts.append("".join(part["text"] for part in done["artifacts"][0]["parts"]))
+        assert sorted(texts) == sorted([agent_side.text("streamed"), agent_side.text("blocked")])
+        sent = (await stage.rpc(sidecar, "SendMessage", again))["task"]
+        assert sent["status"]["state"] == COMPLETED
+        assert agent_side.play.asked.count("SendStreamingMessage") == 3
+    await stage.verify()
+
+
+async def finished(stage: Stage, sidecar: SidecarProcess, task_id: str) -> Json | None:
+    found = await stage.task(sidecar, task_id)
+    return found if found["status"]["state"] == COMPLETED else None
+
+
+async def test_an_idle_sidecar_says_so_before_a_message_fails(stage: Stage, disk: Disk) -> None:
+    agent_side = Counting()
+    agent_side.end.set()
+    async with RawAgent(agent_side.play) as agent:
+        sidecar = stage.sidecar(agent.url)
+        await stage.ready()
+        before = (await stage.rpc(sidecar, "SendMessage", message("before")))["task"]
+        disk.fail()
+        reasons = await wait_for(lambda: stage.reasons(sidecar), 8)
+        assert "cannot be" in "; ".join(reasons)
+        assert await stage.task(sidecar, before["id"]) == before
+        began = time.monotonic()
+        params = message("meanwhile")
+        streamed = stage.stream(sidecar, "SendStreamingMessage", params)
+        complaint((await stage.rpc(sidecar, "SendMessage", message("meanwhile")))["error"])
+        await wait_for(lambda: streamed.done)
+        complaint(streamed.rpc_error)
+        assert time.monotonic() - began < TOLD_WITHIN_S
+        assert await stage.task_ids() == [before["id"]]
+        disk.mend()
+        await stage.ready(sidecar)
+        after = (await stage.rpc(sidecar, "SendMessage", params))["task"]
+        assert after["status"]["state"] == COMPLETED
+        assert agent_side.play.asked.count("SendStreamingMessage") == 2
+    await stage.verify()
