@@ -123,9 +123,8 @@ def trimmed(task: Json) -> Json:
 
 def squeezed(versions: list[list[Json]]) -> list[Any]:
     """Versions without those that the next one only goes on from: such a replacement may be shown as an append."""
-    flats = [flat(each) for each in versions]
-    return [
-        each
-        for each, then in zip(flats, [*flats[1:], None], strict=True)
-        if then is None or then[: len(each)] != each
-    ]
+    kept: list[Any] = []
+    for each in map(flat, reversed(versions)):
+        if not kept or kept[-1][: len(each)] != each:
+            kept.append(each)
+    return kept

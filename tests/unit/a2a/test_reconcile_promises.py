@@ -25,6 +25,7 @@ ONCE_FAILED = [
     1797,
     2936,  # a swallowed status below the cursor, shown again after a restart
     3045,  # a replacement by the same content, then more of it
+    4011261,  # versions that only go on from each other, two in a row
     4658,  # a replayed answer used twice after a restart
     5042,
     18223,
