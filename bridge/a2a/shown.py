@@ -186,6 +186,22 @@ class Shown:
         self.receipts += receipts
         self.cut = read_cut(self, state, receipts, position)
 
+    def owed(self, task: Json) -> Json | None:
+        """The recorded answer that the run has not been given, as a Task of its agent shows: it asks on.
+
+        Args:
+            task: a Task object of the agent that has the run.
+
+        Returns:
+            Body of the ``input`` entry. None where nothing is asked, nothing was answered, or the answer stands in
+            the agent's history.
+        """
+        question = self.questions[-1] if self.questions else None
+        if question is None or question.answer is None or question.status is not self.status:
+            return None
+        asks = same_status(question.status, task.get("status") or {})
+        return question.answer if asks and not tells_of(task, question.answer) else None
+
     def begin_run(self) -> None:
         """Another run begins at the cut; nothing of what is shown is its own yet."""
         self.base = self.cut
@@ -237,6 +253,12 @@ class Shown:
             self.own[public] = public
             if public not in self.artifacts:
                 self.artifacts[public] = ShownArtifact(public, artifact, last=False, count=0)
+
+
+def tells_of(task: Json, input_body: Json) -> bool:
+    """Whether a Task's history holds a client's later message."""
+    wanted = input_body["message"].get("messageId")
+    return any(said.get("messageId") == wanted for said in task.get("history") or ())
 
 
 def is_bare(status: Json) -> bool:

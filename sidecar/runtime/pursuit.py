@@ -11,10 +11,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 
 from bridge.a2a.dialect import FAILED, INPUT_REQUIRED
 from bridge.a2a.faults import ERRORS, error_object
+from bridge.a2a.overlap import Overlap
+from bridge.a2a.shown import tells_of
 from bridge.handoff import State
 from bridge.journal import Kind
 from sidecar.errors import AgentError, AgentUnavailable
@@ -119,6 +121,7 @@ class Pursuit:
             if not there and await self._node.others_ready():
                 self._endings.orphan("no_agent_here")
                 return None
+        due = self._journal.handoff.due  # as it is before the binding, which counts as giving
         recorded = ask is Ask.BEGIN and self._journal.handoff.state is State.RUNNING
         if ask is Ask.FOLLOW:
             self.relay.ids.rebind()
@@ -131,7 +134,7 @@ class Pursuit:
         reach("request.before_send")
         self.progress_at = self._node.clock.monotonic()
         if ask is Ask.REATTACH:
-            return await self._reattach()
+            return await self._reattach(due)
         end = await self._follow(await self._node.link.start(self._message(request), request.headers))
         if self._settled():
             return self._after_settling()
@@ -148,7 +151,7 @@ class Pursuit:
             return self._requests.follow_up(request.input, self._journal, self.relay)
         return self._requests.opening(self._journal, self.relay, again=request.ask is Ask.RESUME)
 
-    async def _follow(self, agent_run: AgentRun, *, again: bool = False) -> RunEnd:
+    async def _follow(self, agent_run: AgentRun, overlap: Overlap | None = None) -> RunEnd:
         relay = self.relay
         self._agent_run = agent_run
         if self._journal.lost.is_set() or self._interrupt is not None:
@@ -156,14 +159,18 @@ class Pursuit:
         batches = agent_run.batches()
         async for batch in batches:
             moved = relay.moved
-            relay.take(batch)
+            taken = batch if overlap is None else batch[: overlap.safe(batch)]
+            relay.take(taken)
             # A run that is followed again repeats its Task: only what is new in it is progress.
-            if not again or relay.moved > moved:
+            if overlap is None or relay.moved > moved:
                 self.progress_at = self._node.clock.monotonic()
             if relay.over or relay.replay is not None:
                 # The connection is worth keeping: the stream is read to its end, for a while.
                 self._asides.start(self._read_out(agent_run, batches))
                 return RunEnd(EndKind.CLEAN)
+            if len(taken) < len(batch):
+                await agent_run.close()
+                break
             await self._journal.room()
         return agent_run.end or RunEnd(EndKind.CLOSED)
 
@@ -221,8 +228,12 @@ class Pursuit:
             self._endings.refuse_input(request.input, request.position, error, INPUT_REQUIRED)
         return None
 
-    async def _reattach(self) -> Request | None:
-        """The stream ended but the task did not: ask the agent, and follow the run if it is there."""
+    async def _reattach(self, due: Mapping[int, Json] | None = None) -> Request | None:
+        """The stream ended but the task did not: ask the agent, and follow the run if it is there.
+
+        Args:
+            due: where an earlier owner had the run: later messages that it may have died over.
+        """
         pause = PAUSE_FIRST_S
         agent_task = self.relay.ids.agent_task
         while not self._settled():
@@ -239,15 +250,27 @@ class Pursuit:
             else:
                 if task is None:
                     return self._again()
+                overlap = Overlap(task)
                 self.relay.snapshot(task)
                 if self.relay.moved > moved:
                     self.progress_at = self._node.clock.monotonic()
+                if due is not None and not self._settled():
+                    answer = self.relay.run.shown.owed(task)
+                    if answer is not None:
+                        return Request(Ask.FOLLOW, answer)
+                    self._forward_unheard(task, due)
+                    due = None
                 if not self._settled():
-                    await self._follow(await self._node.link.subscribe(agent_task), again=True)
+                    await self._follow(await self._node.link.subscribe(agent_task), overlap)
             if not self._settled():
                 pause = PAUSE_FIRST_S if self.relay.moved > moved else min(pause * 2, PAUSE_MOST_S)
                 await asyncio.sleep(pause)
         return self._after_settling()
+
+    def _forward_unheard(self, task: Json, due: Mapping[int, Json]) -> None:
+        for position, body in due.items():
+            if not tells_of(task, body):
+                self._asides.start(self.forward(Request(Ask.FOLLOW, body, {}, position)))
 
     def _again(self) -> Request | None:
         """The agent has forgotten the run: it begins anew, unless it has begun too often."""

@@ -95,3 +95,22 @@ def test_an_artifact_remembers_every_id_that_agents_had_for_it() -> None:
     shown.show(art("a", "y", append=True), "b")
     shown.show(art("a", "z", append=True), "b")
     assert shown.artifacts["a"].agents == ["a", "b"]
+
+
+def test_an_answer_is_owed_while_the_agent_asks_on_and_does_not_know_it() -> None:
+    answer = {"id": "m2", "message": {"messageId": "m2", "role": "ROLE_USER", "parts": [{"text": "blue"}]}}
+    asked = status("INPUT_REQUIRED", "which?")
+    story = Story()
+    story.tell(asked)
+    shown = story.shown()
+    asking = task("INPUT_REQUIRED", "which?")
+    assert shown.owed(asking) is None, "nothing was answered"
+    assert Shown().owed(asking) is None, "nothing was asked"
+    shown.apply(Kind.INPUT, answer)
+    assert shown.owed(asking) == answer
+    assert shown.owed({**asking, "history": [{"messageId": "m1"}]}) == answer
+    assert shown.owed({**asking, "history": [{"messageId": "m1"}, answer["message"]]}) is None
+    assert shown.owed({**asking, "status": {"state": "TASK_STATE_INPUT_REQUIRED"}}) is None
+    assert shown.owed({}) is None
+    shown.show(status("WORKING"))
+    assert shown.owed(asking) is None, "the run has gone on"
