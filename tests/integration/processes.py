@@ -16,7 +16,7 @@ import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import httpx
 
@@ -55,7 +55,10 @@ class Process:
     Attributes:
         name: also of its log file, which all its lives share.
         ended_at: monotonic time of the last ``kill``.
+        popen: makes the process.
     """
+
+    popen: ClassVar[Callable[..., subprocess.Popen[bytes]]] = subprocess.Popen
 
     def __init__(
         self, name: str, command: list[str], env: dict[str, str], directory: Path, probe: str, failpoints: str = ""
@@ -85,7 +88,7 @@ class Process:
         if failpoints:
             env |= {"DHP_FAILPOINTS": failpoints, "DHP_FAILPOINTS_OK": "1"}
         with self.log.open("ab") as log:
-            self._process = subprocess.Popen(
+            self._process = self.popen(
                 self._command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=ROOT, env=env | self._env
             )
 
