@@ -143,6 +143,7 @@ def check_schema(connection: Connection, path: Path) -> str | None:
 
 def _migrate(engine: Engine, path: Path) -> None:
     with engine.connect() as connection:
+        check_schema(connection, path)  # first of all: what is not ours stays as it is, its journal mode too
         connection.exec_driver_sql("ROLLBACK")  # the journal mode cannot change inside a transaction
         if connection.exec_driver_sql("PRAGMA journal_mode=WAL").scalar() != "wal":
             raise StoreError(f"{path}: this file system does not support SQLite's WAL mode")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -103,7 +104,7 @@ async def test_case_13_clients_are_told_and_what_happened_meanwhile_is_there_aft
         assert caught_up.text == agent_side.text("streamed")
         texts = []
         for task_id in running:
-            done = await wait_for(lambda task_id=task_id: finished(stage, sidecar, task_id))
+            done = await wait_for(partial(finished, stage, sidecar, task_id))
             texts.append("".join(part["text"] for part in done["artifacts"][0]["parts"]))
         assert sorted(texts) == sorted([agent_side.text("streamed"), agent_side.text("blocked")])
         sent = (await stage.rpc(sidecar, "SendMessage", again))["task"]
