@@ -25,6 +25,7 @@ from sidecar.ops.logs import configure
 from sidecar.ops.metrics import Metrics
 from sidecar.runtime.asides import Asides
 from sidecar.runtime.clock import HostClock
+from sidecar.runtime.hangs import HangWatch
 from sidecar.runtime.hub import Hub
 from sidecar.runtime.membership import Membership
 from sidecar.runtime.node import Node
@@ -60,6 +61,7 @@ class Sidecar:
         self.ownership = Ownership(self.node)
         self.membership = Membership(self.node, session, self.ownership)
         self.supervisor = Supervisor(self.node, self.ownership)
+        self.hang_watch = HangWatch(self.node, self.ownership)
         self.store_watch = StoreWatch(store.attempt)
         self.tasks = RuntimeTasks(self.node, self.ownership)
         self.front = Front(
@@ -181,7 +183,8 @@ async def serve(config: Config) -> int:
         loop.create_task(each)
         for each in (
             sidecar.link.run_forever(), sidecar.membership.run_forever(), sidecar.supervisor.run_forever(),
-            sidecar.store_watch.run_forever(), *(each.serve([socket]) for each, socket in servers),
+            sidecar.store_watch.run_forever(), sidecar.hang_watch.run_forever(),
+            *(each.serve([socket]) for each, socket in servers),
         )
     ]  # fmt: skip
     log.info(
@@ -199,7 +202,7 @@ async def serve(config: Config) -> int:
     sidecar.front.drain()
     for each, _ in servers:
         each.should_exit = True
-    await asyncio.wait(work[4:], timeout=5)
+    await asyncio.wait(work[-len(servers) :], timeout=5)
     for task in work:
         task.cancel()
     await asyncio.gather(*work, return_exceptions=True)

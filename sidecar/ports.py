@@ -162,6 +162,10 @@ class AgentLink(Protocol):
 
     async def probe(self) -> Probe: ...
 
+    def hung(self) -> None:
+        """Count the agent as lost, although it takes connections, until it answers again."""
+        ...
+
 
 class Observer(Protocol):
     """Counts and times by name; ``ops`` turns them into metrics."""

@@ -93,6 +93,9 @@ class GroupLink:
         """Refused."""
         return Probe.REFUSED
 
+    def hung(self) -> None:
+        """There is none that could."""
+
     async def raw(
         self,
         method: str,

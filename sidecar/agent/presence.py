@@ -118,6 +118,11 @@ class AgentPresence:
         if end.kind in _DOUBTFUL:
             self._doubt.set()
 
+    def hung(self) -> None:
+        """It takes connections and answers nothing: it counts as lost until its card can be read again."""
+        self._lose("the agent accepts connections but does not answer")
+        self._doubt.set()
+
     def _gain(self, card: Json, view: CardView) -> None:
         news = not self.ready or card != self.card
         self.card, self._view, self.ready, self.reason = card, view, True, ""

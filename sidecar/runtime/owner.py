@@ -85,6 +85,11 @@ class Owner:
         """Nothing runs for it and everything that it wrote is committed."""
         return not self.working and not len(self._asides) and self.journal.settled
 
+    @property
+    def silent_s(self) -> float:
+        """For how long the run that is followed has shown nothing (seconds)."""
+        return self._node.clock.monotonic() - self._pursuit.progress_at
+
     def start(self, request: Request) -> None:
         """Begin to drive the handoff; returns at once."""
         self._work = asyncio.get_running_loop().create_task(self._drive(request))
@@ -159,8 +164,7 @@ class Owner:
     def check_progress(self, limit_s: float) -> None:
         """A run that is alive but has shown nothing for too long is set aside for an operator."""
         waits = self.viewer.fold.state == AUTH_REQUIRED
-        silent = self._node.clock.monotonic() - self._pursuit.progress_at > limit_s
-        if self.working and silent and not waits:
+        if self.working and self.silent_s > limit_s and not waits:
             self._pursuit.interrupt(lambda endings: endings.review("no_progress"))
 
     async def hand_over(self, reason: str) -> None:
@@ -170,6 +174,10 @@ class Owner:
         self.journal.abandon()
         if self.working:
             await self._pursuit.tell_to_stop()
+
+    async def tell_to_stop(self) -> None:
+        """Ask the agent to cancel the run that was followed last."""
+        await self._pursuit.tell_to_stop()
 
     async def close(self) -> None:
         """Stop whatever runs for it, without a word to the journal."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import signal
 
 import pytest
 
@@ -140,6 +141,42 @@ async def test_without_a_standby_a_task_waits_for_its_agent_and_goes_on_there(st
     as_if_nothing_had_happened(seen, steps(12), whole(12))
     assert len(agent.journal()) == 2
     assert not await stage.reasons(a)
+    await stage.verify()
+
+
+@pytest.mark.parametrize("kind", ["long", "nonstreaming"])
+async def test_a_hung_agent_is_replaced_and_told_to_stop_when_it_wakes(stage: Stage, kind: str) -> None:
+    """The probe's 1 s is 0.3 s here."""
+    agents = [stage.agent(kind), stage.agent(kind)]
+    a, _ = (stage.sidecar(each, agent__probe_timeout_s=0.3, agent__poll_interval_ms=50) for each in agents)
+    await stage.ready()
+    seen = stage.stream(a, "SendStreamingMessage", message("steps=20 pace=0.01 hold=10"))
+    await seen.at_least(9)
+    agents[0].signal(signal.SIGSTOP)
+    stage.go()
+    try:
+        await seen.ended()
+        as_if_nothing_had_happened(seen, steps(20), whole(20))
+        assert len(agents[1].journal()) == 1
+        assert any("does not answer" in reason for reason in await stage.reasons(a))
+    finally:
+        (stage.directory / "go").unlink()
+        agents[0].signal(signal.SIGCONT)
+    await wait_for(lambda: agents[0].journal("cancel"))
+    await stage.ready(a)
+    assert agents[1].journal("cancel") == []
+    await stage.verify()
+
+
+async def test_a_silent_agent_that_answers_probes_is_left_alone(stage: Stage) -> None:
+    agents = [stage.agent("silent"), stage.agent("silent")]
+    a, _ = (stage.sidecar(each, agent__probe_timeout_s=0.3) for each in agents)
+    await stage.ready()
+    seen = stage.send(a, "seconds=2.5")
+    await seen.ended()
+    assert seen.completed
+    assert [len(each.journal()) for each in agents] == [1, 0]
+    assert seen.silence() > 2
     await stage.verify()
 
 

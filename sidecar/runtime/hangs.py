@@ -1,0 +1,68 @@
+"""Agents that hang: the process is there, its connections stay open, and nothing will ever come through them.
+
+Only a request that goes unanswered tells such an agent from one that works in silence. So while a run is silent
+its agent is probed; when it has missed two probes its runs are given up, for a standby or for itself once it
+answers again, and each is told to stop then. This file must not know how a probe is made. The failure it prevents:
+a task that waits for a stopped process until somebody looks.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+
+from sidecar.ports import Probe
+from sidecar.runtime.asides import Asides
+from sidecar.runtime.node import Node
+from sidecar.runtime.owner import Owner
+from sidecar.runtime.ownership import Ownership
+
+log = logging.getLogger(__name__)
+
+MISSED_MAX = 2
+BACK_LOOK_S = 0.25
+
+
+class HangWatch:
+    """Watches the agent of this sidecar while runs are silent.
+
+    Args:
+        node: what this sidecar holds in common.
+        ownership: knows the runs.
+    """
+
+    def __init__(self, node: Node, ownership: Ownership) -> None:
+        self._node, self._ownership = node, ownership
+        self._asides = Asides()
+
+    async def run_forever(self) -> None:
+        """Probe whenever a run has been silent for as long as a probe may take, until cancelled."""
+        patience_s = self._node.config.agent.probe_timeout_s
+        missed = 0
+        while True:
+            if not any(owner.working and owner.silent_s > patience_s for owner in self._owners()):
+                missed = 0
+                await asyncio.sleep(patience_s)
+                continue
+            # A refusal or a broken connection is noticed by whoever holds one.
+            missed = missed + 1 if await self._node.link.probe() is Probe.HANGING else 0
+            if missed >= MISSED_MAX:
+                missed = 0
+                self._give_up()
+            await asyncio.sleep(patience_s / 2)
+
+    def _give_up(self) -> None:
+        runs = [owner for owner in self._owners() if owner.working]
+        log.error("the agent at %s hangs: its %d runs are given up", self._node.link.endpoint, len(runs))
+        self._node.link.hung()
+        for owner in runs:
+            owner.agent_lost("agent_hangs")
+            self._asides.start(self._stop_when_back(owner))
+
+    async def _stop_when_back(self, owner: Owner) -> None:
+        while not self._node.link.ready:  # noqa: ASYNC110 - a level, not an event
+            await asyncio.sleep(BACK_LOOK_S)
+        await owner.tell_to_stop()
+
+    def _owners(self) -> list[Owner]:
+        return list(self._ownership.owners.values())
