@@ -81,27 +81,33 @@ class Operation(NamedTuple):
         streaming: it answers with a stream of StreamResponse objects.
         kind: ``send`` reaches the agent through the journal; ``read`` is answered from the journal alone;
             ``cancel`` is journalled, then passed down; ``push`` belongs to the outbox; ``card`` to the agent.
+        verbs: HTTP methods of the HTTP+JSON binding (§11.3).
+        path: its path there, below the interface's URL; ``{name}`` stands for that member of the request.
     """
 
     name: str
     streaming: bool
     kind: OperationKind
+    verbs: tuple[str, ...]
+    path: str
 
+
+_PUSH = "/tasks/{taskId}/pushNotificationConfigs"
 
 OPERATIONS: dict[str, Operation] = {
     each.name: each
     for each in (
-        Operation("SendMessage", False, "send"),
-        Operation("SendStreamingMessage", True, "send"),
-        Operation("GetTask", False, "read"),
-        Operation("ListTasks", False, "read"),
-        Operation("CancelTask", False, "cancel"),
-        Operation("SubscribeToTask", True, "read"),
-        Operation("CreateTaskPushNotificationConfig", False, "push"),
-        Operation("GetTaskPushNotificationConfig", False, "push"),
-        Operation("ListTaskPushNotificationConfigs", False, "push"),
-        Operation("DeleteTaskPushNotificationConfig", False, "push"),
-        Operation("GetExtendedAgentCard", False, "card"),
+        Operation("SendMessage", False, "send", ("POST",), "/message:send"),
+        Operation("SendStreamingMessage", True, "send", ("POST",), "/message:stream"),
+        Operation("GetTask", False, "read", ("GET",), "/tasks/{id}"),
+        Operation("ListTasks", False, "read", ("GET",), "/tasks"),
+        Operation("CancelTask", False, "cancel", ("POST",), "/tasks/{id}:cancel"),
+        Operation("SubscribeToTask", True, "read", ("GET", "POST"), "/tasks/{id}:subscribe"),
+        Operation("CreateTaskPushNotificationConfig", False, "push", ("POST",), _PUSH),
+        Operation("GetTaskPushNotificationConfig", False, "push", ("GET",), _PUSH + "/{id}"),
+        Operation("ListTaskPushNotificationConfigs", False, "push", ("GET",), _PUSH),
+        Operation("DeleteTaskPushNotificationConfig", False, "push", ("DELETE",), _PUSH + "/{id}"),
+        Operation("GetExtendedAgentCard", False, "card", ("GET",), "/extendedAgentCard"),
     )
 }
 

@@ -141,3 +141,25 @@ def error_object(name: str, message: str | None = None, metadata: dict[str, Any]
     if name not in _BARE:
         error["data"] = error_details(name, metadata)
     return error
+
+
+def status_object(error: dict[str, Any]) -> dict[str, Any]:
+    """An error as HTTP+JSON has it (§11.6): a ``google.rpc.Status``, as the SDK's server writes it.
+
+    Args:
+        error: a JSON-RPC ``error`` member, ours or an agent's. Its code decides; an ErrorInfo is added where it
+            has none, because clients of this binding tell errors apart by it.
+
+    Returns:
+        ``{"error": {code, status, message, details}}``; ``code`` is the HTTP status.
+    """
+    name = _NAMES.get(error["code"], "Internal")
+    row, data = ERRORS[name], error.get("data")
+    details = [each for each in data if isinstance(each, dict)] if isinstance(data, list) else []
+    if not any(each.get("@type") == URI_ERROR_INFO for each in details):
+        (info,) = error_details(name)
+        details = [info | {"metadata": data} if isinstance(data, dict) else info, *details]
+    return {"error": {"code": row.http, "status": row.grpc, "message": error["message"], "details": details}}
+
+
+_NAMES: dict[Any, str] = {row.jsonrpc: name for name, row in ERRORS.items()}

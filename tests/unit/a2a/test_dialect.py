@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Any
+import re
+from typing import Any, cast
 
 import pytest
 from a2a.server.agent_execution import active_task
+from a2a.server.request_handlers.request_handler import RequestHandler
 from a2a.server.request_handlers.response_helpers import build_error_response
+from a2a.server.routes import create_rest_routes
 from a2a.server.routes.jsonrpc_dispatcher import JsonRpcDispatcher
 from a2a.types import a2a_pb2
 from a2a.utils import constants, error_handlers, errors
+from google.protobuf.json_format import ParseError
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from starlette.routing import Route
 
 from bridge.a2a import dialect, faults
 from bridge.a2a.dialect import ERRORS, OPERATIONS, A2AFault, error_object
+from bridge.a2a.faults import status_object
+from bridge.a2a.shapes import REQUESTS
 from bridge.journal import TERMINAL, Kind
 
 
@@ -31,6 +38,23 @@ def test_operations_are_the_methods_of_the_sdks_server() -> None:
         "SubscribeToTask",
     }
     assert all(name == each.name for name, each in OPERATIONS.items())
+
+
+def test_paths_and_verbs_are_the_routes_of_the_sdks_server() -> None:
+    routes = create_rest_routes(cast("RequestHandler", None))
+    assert {
+        (verb, re.sub(r"\{\w+\}", "{}", each.path)) for each in OPERATIONS.values() for verb in each.verbs
+    } == {
+        (verb, re.sub(r"\{\w+\}", "{}", route.path))
+        for route in routes
+        if isinstance(route, Route)
+        for verb in (route.methods or set()) - {"HEAD"}
+    }
+
+
+def test_variables_in_paths_are_members_of_the_request() -> None:
+    for each in OPERATIONS.values():
+        assert set(re.findall(r"\{(\w+)\}", each.path)) <= set(REQUESTS[each.name])
 
 
 def test_error_codes_equal_the_sdks() -> None:
@@ -60,6 +84,32 @@ def test_error_objects_have_the_shape_that_the_sdk_emits(name: str, metadata: di
     assert fault.error_object() == theirs
     assert fault.row is ERRORS[name]
     assert str(fault) == "what happened"
+
+
+@pytest.mark.parametrize("name", [name for name in ERRORS if name != "JsonParse"])
+@pytest.mark.parametrize("metadata", [None, {"taskId": "t"}, {"errors": [{"field": "a.b", "message": "no"}]}])
+def test_statuses_of_http_json_have_the_shape_that_the_sdk_emits(
+    name: str, metadata: dict[str, Any] | None
+) -> None:
+    error = sdk_error(name)("what happened", None if name == "MethodNotFound" else metadata)
+    ours = status_object(error_object(name, "what happened", metadata))
+    assert ours == error_handlers.build_rest_error_payload(error)
+
+
+def test_text_that_is_no_json_reads_as_the_sdks_parse_error() -> None:
+    theirs = error_handlers.build_rest_error_payload(ParseError("no"))
+    assert status_object(error_object("JsonParse", "no")) == theirs
+
+
+@pytest.mark.parametrize("data", [None, {"any": 1}, [], ["x"], [{"@type": "other"}], "x"])
+def test_a_status_has_an_error_info_whatever_an_agent_said(data: Any) -> None:
+    error = {"code": -32001, "message": "m", "data": data}
+    details = status_object(error)["error"]["details"]
+    assert details[0]["reason"] == "TASK_NOT_FOUND"
+    assert details[0]["metadata"] == (data if isinstance(data, dict) else {})
+    assert details[1:] == ([{"@type": "other"}] if data == [{"@type": "other"}] else [])
+    unknown = status_object(error | {"code": -5})["error"]
+    assert (unknown["code"], unknown["status"], unknown["message"]) == (500, "INTERNAL", "m")
 
 
 @pytest.mark.parametrize(("name", "code"), [("MethodNotFound", -32601), ("JsonParse", -32700)])
