@@ -17,17 +17,14 @@ from typing import Any, NamedTuple, TypeGuard
 from urllib.parse import urlsplit
 
 from bridge.a2a import extension
+from bridge.a2a.routes import ANY_PATH
 
 Json = dict[str, Any]
 
 WELL_KNOWN = "/.well-known/agent-card.json"
 
-#: What this release's front speaks: (binding, major.minor). HTTP+JSON, gRPC and 0.3 join here when they are
-#: served.
-SPOKEN: frozenset[tuple[str, str]] = frozenset({("JSONRPC", "1.0")})
-
-#: Operations of HTTP+JSON below its interface's path (§11.3): 1.0, with a tenant, and 0.3.
-_REST = (r"(?:/[^/]+)?/message:(?:send|stream)", r"(?:/v1)?/(?:tasks(?:[/:].*)?|extendedAgentCard)", r"/v1/card")
+#: What this release's front speaks: (binding, major.minor). gRPC and 0.3 join here when they are served.
+SPOKEN: frozenset[tuple[str, str]] = frozenset({("JSONRPC", "1.0"), ("HTTP+JSON", "1.0")})
 
 #: Members of a 0.3 card that say where the agent is; the same facts as ``supportedInterfaces`` of 1.0.
 _LEGACY = ("url", "preferredTransport", "additionalInterfaces", "protocolVersion")
@@ -54,12 +51,14 @@ class Rewritten:
     Attributes:
         card: to be served.
         rpc_paths: where the JSON-RPC interfaces stand below the public URL, without trailing slash ("": root).
+        rest_paths: the same for HTTP+JSON.
         dropped: interfaces that are not served through the sidecar.
         signature_stripped: the agent's card was signed and this one is not.
     """
 
     card: Json
     rpc_paths: tuple[str, ...]
+    rest_paths: tuple[str, ...]
     dropped: tuple[Interface, ...]
     signature_stripped: bool
 
@@ -96,15 +95,15 @@ def rewrite(card: Json, public_url: str) -> Rewritten:
     every = interfaces(card)
     kept = [each for each in every if (each.binding, each.version) in SPOKEN]
     dropped = tuple(each for each in every if (each.binding, each.version) not in SPOKEN)
-    paths = tuple(dict.fromkeys(_below(base, each.url).rstrip("/") for each in kept))
+    rpc, rest = (_paths(base, kept, binding) for binding in ("JSONRPC", "HTTP+JSON"))
 
-    served = _readdressed(card, base, {each.url for each in kept})
+    served = _readdressed(card, base, kept)
     signed = bool(card.get("signatures"))
     if signed and served == card:
-        return Rewritten(card, paths, dropped, signature_stripped=False)
+        return Rewritten(card, rpc, rest, dropped, signature_stripped=False)
     served["capabilities"] = _declaring(served.get("capabilities"))
     served.pop("signatures", None)
-    return Rewritten(served, paths, dropped, signature_stripped=signed)
+    return Rewritten(served, rpc, rest, dropped, signature_stripped=signed)
 
 
 def public_url_of(base: str, url: str) -> str:
@@ -118,10 +117,10 @@ def public_url_of(base: str, url: str) -> str:
     return url if _is_below(base, url) else f"{base}{parts.path or '/'}{query}"
 
 
-def card_paths(rpc_paths: tuple[str, ...]) -> frozenset[str]:
-    """Where the card is served: at the root and below every prefix of a JSON-RPC path."""
+def card_paths(paths: tuple[str, ...]) -> frozenset[str]:
+    """Where the card is served: at the root and below every prefix of an interface's path."""
     prefixes = {""}
-    for path in rpc_paths:
+    for path in paths:
         parts = path.split("/")
         prefixes.update("/".join(parts[:end]) for end in range(1, len(parts) + 1))
     return frozenset(prefix + WELL_KNOWN for prefix in prefixes)
@@ -142,13 +141,19 @@ def bypass(dropped: tuple[Interface, ...]) -> re.Pattern[str]:
     for each in dropped:
         path = re.escape(urlsplit(each.url).path.rstrip("/"))
         if each.binding == "HTTP+JSON":
-            places += [path + operation for operation in _REST]
+            # 0.3 has the same paths below /v1, and its card; what else there may be has tenants as 1.0 has.
+            first = "(?:/v1)?" if each.version == "0.3" else "(?:/[^/]+)?"
+            places += [f"{path}{first}(?:{ANY_PATH})/?", path + "/v1/card"]
         elif each.binding == "JSONRPC":
             places.append(path + "/?")
     return re.compile("|".join(places))
 
 
-def _readdressed(card: Json, base: str, kept: set[str]) -> Json:
+def _paths(base: str, kept: list[Interface], binding: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(_below(base, each.url).rstrip("/") for each in kept if each.binding == binding))
+
+
+def _readdressed(card: Json, base: str, kept: list[Interface]) -> Json:
     """The card with only interfaces that lead through the sidecar."""
     served = dict(card)
     served["supportedInterfaces"] = [
@@ -156,11 +161,16 @@ def _readdressed(card: Json, base: str, kept: set[str]) -> Json:
         for each in _objects(card.get("supportedInterfaces"))
         if (each.get("protocolBinding") or "JSONRPC", _minor(each.get("protocolVersion"), "1.0")) in SPOKEN
     ]
-    if isinstance(card.get("url"), str) and card["url"] in kept and not card.get("supportedInterfaces"):
+    if card.get("url") in [each.url for each in kept] and not card.get("supportedInterfaces"):
         served["url"] = public_url_of(base, card["url"])
         served.pop("additionalInterfaces", None)
         served["supportedInterfaces"] = [
-            {"url": served["url"], "protocolBinding": "JSONRPC", "protocolVersion": "1.0"}
+            {
+                "url": public_url_of(base, each.url),
+                "protocolBinding": each.binding,
+                "protocolVersion": each.version,
+            }
+            for each in kept
         ]
     else:
         for name in _LEGACY:

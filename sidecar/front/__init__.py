@@ -1,4 +1,4 @@
-"""The A2A server towards clients: JSON-RPC with streams today, other bindings beside it later."""
+"""The A2A server towards clients: JSON-RPC and HTTP+JSON with streams, one set of operations behind both."""
 
 from sidecar.front.app import Front
 from sidecar.front.card import AgentSide

@@ -1,16 +1,19 @@
 """The ASGI application that clients reach instead of the agent.
 
-Three kinds of path: the agent's JSON-RPC endpoint, its card, and what is not A2A, which passes through untouched.
-Which is which is read from the agent's card. This file must not know what an operation does. The failures it
-prevents: an address that works at the agent and not at the sidecar, and one that leads past the journal.
+Four kinds of path: the agent's JSON-RPC endpoint, its card, its HTTP+JSON operations, and what is not A2A, which
+passes through untouched. Which is which is read from the agent's card. This file must not know what an operation
+does. The failures it prevents: an address that works at the agent and not at the sidecar, and one that leads past
+the journal.
 """
 
 from __future__ import annotations
 
+from sidecar.front.answers import Answers
 from sidecar.front.asgi import Receive, Scope, Send, problem
 from sidecar.front.attend import Attendance
 from sidecar.front.card import AgentSide, CardDesk
 from sidecar.front.operations import Operations
+from sidecar.front.rest import Rest
 from sidecar.front.rpc import JsonRpc
 from sidecar.front.settings import FrontSettings
 from sidecar.ports import Observer, Tasks
@@ -31,15 +34,17 @@ class Front:
         self._operations = Operations(tasks)
         self._attendance = Attendance()
         self._desk = CardDesk(agent, settings.public_url, settings.card_max_age_s)
-        self._rpc = JsonRpc(self._operations, self._attendance, settings, observer, self._desk.extended)
+        answers = Answers(self._operations, self._attendance, settings, observer)
+        self._rpc = JsonRpc(answers, settings, observer, self._desk)
+        self._rest = Rest(answers, settings, observer, self._desk)
 
     @property
     def problem(self) -> str | None:
         """Why nothing can be asked here yet, for readiness; None once something can."""
-        routes = self._desk.routes
-        if routes is None:
+        places = self._desk.places
+        if places is None:
             return "the agent's card was never seen: the agent has not been reached yet"
-        if not routes.rpc:
+        if not places.rpc:
             return "the agent's card has no JSON-RPC 1.0 interface"
         return None
 
@@ -66,25 +71,30 @@ class Front:
             await send({"type": "websocket.close", "code": 1011, "reason": "not served here"})
 
     async def _http(self, scope: Scope, receive: Receive, send: Send) -> None:
-        routes = self._desk.routes
-        if routes is None:
+        places = self._desk.places
+        if places is None:
             headers = [(b"retry-after", b"1")]
             await problem(send, 503, "The agent is not known yet", self.problem or "", headers)
             return
         path = scope["path"]
-        if path in routes.rpc:
+        if path in places.rpc:
             if scope["method"] == "POST":
                 await self._rpc(scope, receive, send)
             else:
                 await problem(send, 405, "Method not allowed", "JSON-RPC is POST only", [(b"allow", b"POST")])
-        elif path in routes.card:
+        elif path in places.card:
             if scope["method"] in ("GET", "HEAD"):
                 await self._desk.serve(scope, send)
             else:
                 await problem(send, 405, "Method not allowed", "a card is read", [(b"allow", b"GET, HEAD")])
-        elif routes.bypass.fullmatch(path):
+        elif match := places.rest.find(scope["method"], path):
+            await self._rest(match, scope, receive, send)
+        elif places.bypass.fullmatch(path):
             told = "this binding of A2A is not served through the sidecar; see /.well-known/agent-card.json"
             await problem(send, 501, "Not implemented", told)
+        elif allowed := places.rest.allowed(path):
+            told = f"this operation of A2A is {' or '.join(allowed)}"
+            await problem(send, 405, "Method not allowed", told, [(b"allow", ", ".join(allowed).encode())])
         else:
             await self._agent.forward(scope, receive, send)
 

@@ -1,6 +1,6 @@
 """Serving the agent's card, rewritten, and remembering it while the agent is away.
 
-The last card that was seen says where the JSON-RPC endpoint is: reads must go on while no agent lives. This file
+The last card that was seen says where the endpoints are: reads must go on while no agent lives. This file
 must not know how cards are fetched. The failure it prevents: a client that finds a way round the sidecar in a
 card.
 """
@@ -11,13 +11,13 @@ import logging
 import time
 from email.utils import formatdate
 from hashlib import sha256
-from typing import Protocol
+from typing import Any, Protocol
 from urllib.parse import urlsplit
 
 from bridge import jsontext
 from bridge.a2a import card as rules
+from bridge.a2a import routes
 from bridge.errors import MalformedJson
-from sidecar.front import jsonrpc
 from sidecar.front.asgi import Headers, Message, Receive, Scope, Send, header, respond
 from sidecar.records import Json
 
@@ -39,7 +39,7 @@ class AgentSide(Protocol):
         ...
 
 
-class Routes:
+class Places:
     """Which paths are A2A.
 
     Args:
@@ -51,8 +51,10 @@ class Routes:
         bases = {"", prefix}
         rpc = {base + path for path in rewritten.rpc_paths for base in bases}
         self.rpc = frozenset(rpc | {path + "/" for path in rpc})
+        self.rest = routes.Routes({base + path for path in rewritten.rest_paths for base in bases})
         self.bypass = rules.bypass(rewritten.dropped)
-        self.card = frozenset(base + path for path in rules.card_paths(rewritten.rpc_paths) for base in bases)
+        every = rules.card_paths((*rewritten.rpc_paths, *rewritten.rest_paths))
+        self.card = frozenset(base + path for path in every for base in bases)
 
 
 class CardDesk:
@@ -69,18 +71,18 @@ class CardDesk:
         self._public_url = public_url.rstrip("/")
         self._cache_control = b"public, max-age=%d" % max_age_s
         self._seen: Json | None = None
-        self._routes: Routes | None = None
+        self._places: Places | None = None
         self._body = b""
         self._etag = b""
         self._modified = b""
 
     @property
-    def routes(self) -> Routes | None:
+    def places(self) -> Places | None:
         """Where A2A is, by the newest card; None before there was any."""
         card = self._agent.card
         if card is not self._seen and card is not None:
             self._take(card)
-        return self._routes
+        return self._places
 
     async def serve(self, scope: Scope, send: Send) -> None:
         """Answer GET or HEAD (§8.6)."""
@@ -96,19 +98,21 @@ class CardDesk:
             return
         await respond(send, 200, self._body, [(b"content-type", b"application/json"), *headers])
 
-    async def extended(self, scope: Scope, body: bytes | bytearray, id_text: bytes, send: Send) -> None:
-        """GetExtendedAgentCard: the agent decides who may see it; what it shows is rewritten like the other."""
-        status, answer = await _ask(self._agent, scope, bytes(body))
+    async def extended(self, scope: Scope, body: bytes) -> tuple[int, Any, bytes]:
+        """GetExtendedAgentCard: the agent decides who may see it.
+
+        Returns:
+            HTTP status, JSON value (None where it is none) and text of the agent's answer.
+        """
+        status, answer = await _ask(self._agent, scope, body)
         try:
-            value = jsontext.parse(answer)
+            return status, jsontext.parse(answer), answer
         except MalformedJson:
-            value = None
-        if not isinstance(value, dict) or not {"result", "error"} & value.keys():
-            raise ConnectionError(f"the agent answered GetExtendedAgentCard with HTTP {status}, not JSON-RPC")
-        if isinstance(value.get("result"), dict):
-            rewritten = rules.rewrite(value["result"], self._public_url)
-            answer = jsonrpc.result(id_text, jsontext.write(rewritten.card))
-        await respond(send, 200, answer)
+            return status, None, answer
+
+    def rewritten(self, card: Json) -> bytes:
+        """An extended card as clients may see it: like the other one."""
+        return jsontext.write(rules.rewrite(card, self._public_url).card)
 
     def _take(self, card: Json) -> None:
         rewritten = rules.rewrite(card, self._public_url)
@@ -119,7 +123,7 @@ class CardDesk:
             log.info("not served through the sidecar and left out of the card: %s %s", each.binding, each.version)
         if not rewritten.rpc_paths:
             log.error("the agent's card has no JSON-RPC 1.0 interface: nothing can be made durable")
-        self._routes = Routes(rewritten, urlsplit(self._public_url).path)
+        self._places = Places(rewritten, urlsplit(self._public_url).path)
         body = jsontext.write(rewritten.card)
         if body != self._body:
             self._body = body

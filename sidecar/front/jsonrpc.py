@@ -7,21 +7,18 @@ tell a sidecar from its agent by its errors.
 
 from __future__ import annotations
 
-import logging
 from typing import Any, NamedTuple
 
 import orjson
 
 from bridge import jsontext
-from bridge.a2a.faults import A2AFault, error_object
+from bridge.a2a.faults import A2AFault
 from bridge.errors import MalformedJson
-from sidecar.errors import RpcError, SidecarError
-
-Json = dict[str, Any]
+from sidecar.front.answers import Wording
+from sidecar.front.asgi import JSON
+from sidecar.front.errors import Failure, error_of
 
 NO_ID = b"null"
-
-log = logging.getLogger(__name__)
 
 
 class Request(NamedTuple):
@@ -76,43 +73,16 @@ def parse(body: bytes | bytearray) -> Request:
     return Request(id_text, method, value.get("params", {}))
 
 
-def result(id_text: bytes, value: bytes) -> bytes:
-    """A response with a result, which is spliced in as it stands."""
-    before, after = around(id_text)
-    return b"%b%b%b" % (before, value, after)
-
-
-def around(id_text: bytes) -> tuple[bytes, bytes]:
-    """What precedes a result and what follows it."""
-    return b'{"jsonrpc":"2.0","id":%b,"result":' % id_text, b"}"
+def wording(id_text: bytes) -> Wording:
+    """How answers to a request with this id are written; results are spliced in as they stand."""
+    before = b'{"jsonrpc":"2.0","id":%b,"result":' % id_text
+    return Wording(before, b"}", JSON, lambda error: Failure(200, failure(id_text, error)))
 
 
 def failure(id_text: bytes, error: Exception) -> bytes:
     """A response with an error."""
     body = jsontext.write(error_of(error))
     return b'{"jsonrpc":"2.0","id":%b,"error":%b}' % (id_text, body)
-
-
-def error_of(error: Exception) -> Json:
-    """The ``error`` member for a fault.
-
-    What an agent or the runtime says in A2A's words (RpcError) is passed on as it is. Other faults of ours are
-    internal errors that name their code and whether trying again may help; anything unforeseen is logged and not
-    shown.
-    """
-    if isinstance(error, A2AFault):
-        return error.error_object()
-    if isinstance(error, RpcError):
-        told: Json = {"code": error.number, "message": error.message}
-        if error.data is not None:
-            told["data"] = error.data
-        return told
-    if isinstance(error, SidecarError):
-        log.warning("request failed: %s", error)
-        metadata = {"code": error.code, "retryable": str(error.retryable).lower()}
-        return error_object("Internal", f"Internal error: {error.message}", metadata)
-    log.error("request failed in an unforeseen way", exc_info=error)
-    return error_object("Internal")
 
 
 def _invalid(what: str) -> A2AFault:

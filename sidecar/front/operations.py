@@ -1,7 +1,7 @@
 """The operations of A2A over ``ports.Tasks``, without any transport.
 
-Parameters go in as JSON objects, results come out as JSON text or as journal frames; JSON-RPC wraps them today,
-HTTP+JSON and gRPC can wrap the same ones. This file must not know sockets, envelopes or status codes. The
+Parameters go in as JSON objects, results come out as JSON text or as journal frames; JSON-RPC and HTTP+JSON wrap
+them, gRPC can wrap the same ones. This file must not know sockets, envelopes or status codes. The
 failures it prevents: two bindings that answer differently, and a client's departure that reaches the work:
 whatever changes a task runs in a task of its own, which no connection owns.
 """

@@ -15,7 +15,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
-from sidecar.front.asgi import Headers, Send, respond
+from sidecar.front.asgi import JSON, Headers, Send, respond
+from sidecar.front.errors import Failure
 from sidecar.records import Frame
 
 KEEP_ALIVE = b": keep-alive\n"
@@ -93,17 +94,17 @@ class EventStream:
             await self._start()
             await self._end(b"")
 
-    async def fail(self, body: bytes) -> None:
+    async def fail(self, failure: Failure) -> None:
         """End the response with an error: as the whole answer if nothing was sent, else as a last frame.
 
         An error is no journalled event: its frame has no id.
         """
         async with self._writing:
             if self._started:
-                await self._end(b"event: error\ndata: " + body + b"\n\n")
+                await self._end(b"event: error\ndata: " + failure.body + b"\n\n")
             else:
                 self._ended = True
-                await respond(self._send, 200, body)
+                await respond(self._send, failure.status, failure.body, (JSON,))
 
     async def _write(self, chunk: bytes) -> None:
         async with self._writing:

@@ -22,13 +22,18 @@ async def test_the_path_of_the_card_s_interface_with_and_without_a_slash_and_pos
 async def test_a_public_url_with_a_path_is_understood_with_and_without_it() -> None:
     """Cases 94, 97: proxies may keep the prefix or take it away."""
     async with serving(public_url="https://gateway/agents/tick/") as served, httpx.AsyncClient() as client:
+        send = SEND["params"]
         for prefix in ("", "/agents/tick"):
             answer = await client.post(f"{served.url}{prefix}/a2a/jsonrpc", json=SEND, headers=V1)
             assert answer.json()["result"]["task"]["id"]
-            for below in ("", "/a2a", "/a2a/jsonrpc"):
+            answer = await client.post(f"{served.url}{prefix}/a2a/rest/message:send", json=send, headers=V1)
+            assert answer.json()["task"]["id"]
+            for below in ("", "/a2a", "/a2a/jsonrpc", "/a2a/rest"):
                 card = (await client.get(f"{served.url}{prefix}{below}/.well-known/agent-card.json")).json()
-                (interface,) = card["supportedInterfaces"]
-                assert interface["url"] == "https://gateway/agents/tick/a2a/jsonrpc"
+                assert [each["url"] for each in card["supportedInterfaces"]] == [
+                    "https://gateway/agents/tick/a2a/jsonrpc",
+                    "https://gateway/agents/tick/a2a/rest",
+                ]
 
 
 async def test_the_card_is_rewritten_and_revalidated() -> None:
@@ -36,7 +41,7 @@ async def test_the_card_is_rewritten_and_revalidated() -> None:
         url = served.url + "/.well-known/agent-card.json"
         answer = await client.get(url)
         card = answer.json()
-        assert card["supportedInterfaces"][0]["url"] == served.rpc
+        assert [each["url"] for each in card["supportedInterfaces"]] == [served.rpc, served.rest]
         assert card["capabilities"]["pushNotifications"] is False
         assert [each["uri"] for each in card["capabilities"]["extensions"]] == [extension.URI]
         assert answer.headers["cache-control"] == "public, max-age=60"
@@ -76,14 +81,24 @@ async def test_everything_else_passes_through() -> None:
 
 async def test_a_binding_that_is_not_served_is_refused_rather_than_passed_through() -> None:
     """Case 95."""
-    rest = {"url": "http://agent/a2a/rest", "protocolBinding": "HTTP+JSON", "protocolVersion": "1.0"}
+    rest = {"url": "http://agent/old/rest", "protocolBinding": "HTTP+JSON", "protocolVersion": "0.3"}
     card = agent_card()
     agent = FakeAgent(card=card | {"supportedInterfaces": [*card["supportedInterfaces"], rest]})
     async with serving(agent=agent) as served, httpx.AsyncClient() as client:
-        answer = await client.post(served.url + "/a2a/rest/message:send", json={})
+        answer = await client.post(served.url + "/old/rest/v1/message:send", json={})
         assert (answer.status_code, answer.headers["content-type"]) == (501, "application/problem+json")
         assert not agent.seen
-        assert (await client.get(served.url + "/a2a/rest/docs")).status_code == 200
+        assert (await client.get(served.url + "/old/rest/docs")).status_code == 200
+
+
+async def test_what_is_no_operation_of_http_json_passes_through_and_a_wrong_method_does_not() -> None:
+    async with serving() as served, httpx.AsyncClient() as client:
+        for method, path in (("GET", "/docs"), ("GET", ""), ("POST", "/message:other"), ("GET", "/tasks/1/2")):
+            assert (await client.request(method, served.rest + path)).json() == {"passed": True}
+        seen = len(served.agent.seen)
+        answer = await client.put(served.rest + "/tasks/1:subscribe")
+        assert (answer.status_code, answer.headers["allow"]) == (405, "GET, POST")
+        assert len(served.agent.seen) == seen
 
 
 async def test_the_extended_card_is_the_agent_s_rewritten() -> None:
@@ -100,3 +115,26 @@ async def test_the_extended_card_is_the_agent_s_rewritten() -> None:
         assert (await post(served, rpc("GetExtendedAgentCard", id_=9))).json() == refusal
         agent.answer = (502, b"Bad Gateway")
         assert (await post(served, rpc("GetExtendedAgentCard", id_=9))).json()["error"]["code"] == -32603
+
+
+async def test_the_extended_card_over_http_json_too() -> None:
+    agent = FakeAgent()
+    agent.answer = (200, json.dumps(agent_card() | {"name": "more"}).encode())
+    async with serving(agent=agent) as served, httpx.AsyncClient(headers=V1) as client:
+        for path in ("/extendedAgentCard", "/acme/extendedAgentCard"):
+            answer = await client.get(served.rest + path)
+            assert answer.headers["content-type"] == "application/a2a+json"
+            assert answer.json()["name"] == "more"
+            assert [each["url"] for each in answer.json()["supportedInterfaces"]] == [served.rpc, served.rest]
+            assert agent.seen[-1] == ("GET", "/a2a/rest" + path, b"")
+        refusal = {"error": {"code": 400, "status": "FAILED_PRECONDITION", "message": "none", "details": []}}
+        agent.answer = (400, json.dumps(refusal).encode())
+        answer = await client.get(served.rest + "/extendedAgentCard")
+        assert (answer.status_code, answer.json()) == (400, refusal)
+        agent.answer = (502, b"Bad Gateway")
+        answer = await client.get(served.rest + "/extendedAgentCard")
+        assert (answer.status_code, answer.json()["error"]["status"]) == (500, "INTERNAL")
+        asked = len(agent.seen)
+        answer = await client.get(served.rest + "/extendedAgentCard", headers={"A2A-Version": "0.3"})
+        assert answer.json()["error"]["details"][0]["reason"] == "VERSION_NOT_SUPPORTED"
+        assert len(agent.seen) == asked

@@ -45,11 +45,13 @@ def test_only_what_is_spoken_is_listed() -> None:
     )
     before = copy.deepcopy(agent)
     found = rewrite(agent, PUBLIC)
-    assert found.card["supportedInterfaces"] == [interface(f"{PUBLIC}/rpc")]
-    assert urls_in(found.card) == [f"{PUBLIC}/rpc"]
-    assert found.rpc_paths == ("/rpc",)
+    assert found.card["supportedInterfaces"] == [
+        interface(f"{PUBLIC}/rpc"),
+        interface(f"{PUBLIC}/rest", "HTTP+JSON"),
+    ]
+    assert urls_in(found.card) == [f"{PUBLIC}/rpc", f"{PUBLIC}/rest"]
+    assert (found.rpc_paths, found.rest_paths) == (("/rpc",), ("/rest",))
     assert {(each.binding, each.version) for each in found.dropped} == {
-        ("HTTP+JSON", "1.0"),
         ("GRPC", "1.0"),
         ("JSONRPC", "0.3"),
         ("HTTP+JSON", "0.3"),
@@ -101,6 +103,12 @@ def test_a_card_in_the_old_layout_that_says_1_0_is_given_the_new_one_too() -> No
     assert found.card["supportedInterfaces"] == [interface(f"{PUBLIC}/rpc")]
     assert found.card["url"] == f"{PUBLIC}/rpc"
     assert found.rpc_paths == ("/rpc",)
+    rest = {"url": "http://h/rest", "transport": "HTTP+JSON"}
+    old = {"name": "a", "url": "http://h/rpc", "protocolVersion": "1.0", "additionalInterfaces": [rest]}
+    assert rewrite(old, PUBLIC).card["supportedInterfaces"] == [
+        interface(f"{PUBLIC}/rpc"),
+        interface(f"{PUBLIC}/rest", "HTTP+JSON"),
+    ]
 
 
 @pytest.mark.parametrize("listed", [None, "x", [1, {}, {"url": 5}]])
@@ -148,25 +156,28 @@ def test_a_signed_card_is_left_alone_where_it_is_right_and_loses_its_signatures_
 def test_ways_round_the_sidecar_are_known(root: str) -> None:
     agent = card(
         interface("http://h/rpc"),
-        interface(f"http://h{root}/", "HTTP+JSON"),
+        interface(f"http://h{root}/", "HTTP+JSON", "0.3"),
         interface("h:2", "GRPC"),
         interface("http://h/old", version="0.3"),
+        interface("http://h/next", "HTTP+JSON", "2.0"),
     )
     pattern = bypass(rewrite(agent, PUBLIC).dropped)
     for path in (
         "/message:send",
         "/v1/message:stream",
-        "/acme/message:send",
-        "/tasks",
-        "/tasks/1:cancel",
+        "/v1/tasks/1:cancel",
+        "/v1/tasks/",
+        "/v1/tasks/1/pushNotificationConfigs/2",
         "/v1/card",
     ):
         assert pattern.fullmatch(root + path)
-    for path in ("/docs", "/docs/tasks", "/taskset", "/rpc"):
+    for path in ("/docs", "/docs/tasks", "/taskset", "/rpc", "/v1/docs", "/v2/message:send"):
         assert not pattern.fullmatch(root + path)
     assert pattern.fullmatch("/old")
     assert pattern.fullmatch("/old/")
     assert not pattern.fullmatch("/older")
+    assert pattern.fullmatch("/next/tasks")
+    assert pattern.fullmatch("/next/acme/tasks")
     assert not bypass(()).fullmatch("")
 
 

@@ -21,12 +21,15 @@ from tests.unit.front.fake_tasks import FakeTasks
 Json = dict[str, Any]
 
 
-def agent_card(url: str = "http://agent:9111/a2a/jsonrpc") -> Json:
+def agent_card(url: str = "http://agent:9111") -> Json:
     return {
         "name": "agent",
         "description": "an agent",
         "version": "1.0.0",
-        "supportedInterfaces": [{"url": url, "protocolBinding": "JSONRPC", "protocolVersion": "1.0"}],
+        "supportedInterfaces": [
+            {"url": f"{url}/a2a/jsonrpc", "protocolBinding": "JSONRPC", "protocolVersion": "1.0"},
+            {"url": f"{url}/a2a/rest", "protocolBinding": "HTTP+JSON", "protocolVersion": "1.0"},
+        ],
         "capabilities": {"streaming": True, "pushNotifications": True},
         "defaultInputModes": ["text/plain"],
         "defaultOutputModes": ["text/plain"],
@@ -74,6 +77,10 @@ class Served:
     @property
     def rpc(self) -> str:
         return self.url + "/a2a/jsonrpc"
+
+    @property
+    def rest(self) -> str:
+        return self.url + "/a2a/rest"
 
 
 @asynccontextmanager

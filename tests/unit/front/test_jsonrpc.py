@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-import logging
 
 import pytest
 
 from bridge.a2a.faults import A2AFault
-from sidecar.errors import RpcError, StoreUnavailable
 from sidecar.front import jsonrpc
 
 
@@ -72,23 +70,7 @@ def test_the_id_is_kept_where_it_could_be_read() -> None:
     assert raised.value.id == b'"x"'
 
 
-def test_errors_by_their_origin(caplog: pytest.LogCaptureFixture) -> None:
-    assert jsonrpc.error_of(A2AFault("TaskNotFound"))["code"] == -32001
-    assert jsonrpc.error_of(RpcError(-5, "as it was", {"any": 1})) == {
-        "code": -5,
-        "message": "as it was",
-        "data": {"any": 1},
-    }
-    assert "data" not in jsonrpc.error_of(RpcError(-5, "as it was"))
-    ours = jsonrpc.error_of(StoreUnavailable("busy"))
-    assert (ours["code"], ours["message"]) == (-32603, "Internal error: busy")
-    assert ours["data"][0]["metadata"] == {"code": "store_unavailable", "retryable": "true"}
-    with caplog.at_level(logging.ERROR):
-        assert "secret" not in json.dumps(jsonrpc.error_of(ValueError("secret")))
-    assert "secret" in caplog.text
-
-
 def test_a_result_is_spliced_in() -> None:
-    assert jsonrpc.result(b'"a"', b'{"big":18446744073709551616}') == (
-        b'{"jsonrpc":"2.0","id":"a","result":{"big":18446744073709551616}}'
-    )
+    wording = jsonrpc.wording(b'"a"')
+    assert (wording.before, wording.after) == (b'{"jsonrpc":"2.0","id":"a","result":', b"}")
+    assert wording.failure(A2AFault("TaskNotFound")).status == 200

@@ -11,6 +11,7 @@ import pytest
 from a2a.client.transports.http_helpers import parse_sse_stream
 
 from sidecar.front.blocking import BlockingAnswer
+from sidecar.front.errors import Failure
 from sidecar.front.stream import KEEP_ALIVE, EventStream
 from sidecar.records import Frame
 
@@ -117,7 +118,8 @@ async def test_the_response_starts_with_its_first_frame_and_an_error_before_that
     stream = EventStream(send, before=b"", after=b"", keep_alive_s=60)
     assert 0 < await stream.pulse() <= 60
     assert send.messages == []
-    await stream.fail(b'{"error":1}')
+    await stream.fail(Failure(404, b'{"error":1}'))
+    assert send.messages[0]["status"] == 404
     assert (b"content-type", b"application/json") in send.messages[0]["headers"]
     assert send.bodies == [b'{"error":1}']
     await stream.frames([Frame(1, b"{}", False)])
@@ -129,7 +131,7 @@ async def test_an_error_after_the_start_is_a_last_frame_without_id() -> None:
     send = Recorder()
     stream = EventStream(send, before=b"", after=b"", keep_alive_s=0)
     await stream.pulse()
-    await stream.fail(b'{"error":1}')
+    await stream.fail(Failure(404, b'{"error":1}'))
     assert send.messages[0]["headers"][0] == (b"content-type", b"text/event-stream")
     assert send.bodies == [KEEP_ALIVE, b'event: error\ndata: {"error":1}\n\n']
     assert send.ended
@@ -174,3 +176,25 @@ async def test_a_quick_answer_is_an_ordinary_response() -> None:
     await answer.finish(b"{}")
     assert (b"content-length", b"2") in send.messages[0]["headers"]
     assert send.bodies == [b"{}"]
+
+
+@pytest.mark.parametrize(("status", "whole"), [(200, True), (404, False)])
+async def test_an_error_after_the_start_stands_in_the_body_or_breaks_it_off(status: int, whole: bool) -> None:
+    """Under a 200 that is a lie, no client may take the error for a result."""
+    send = Recorder()
+    answer = BlockingAnswer(send, keep_alive_s=0)
+    await answer.pulse()
+    assert await answer.fail(Failure(status, b'{"error":1}')) is whole
+    await answer.pulse()
+    assert send.messages[0]["status"] == 200
+    assert send.bodies == [b" ", b'{"error":1}']
+    assert send.ended is whole
+
+
+async def test_a_quick_error_has_its_status_and_is_plain_json() -> None:
+    send = Recorder()
+    answer = BlockingAnswer(send, keep_alive_s=60, media=(b"content-type", b"application/a2a+json"))
+    assert await answer.fail(Failure(404, b'{"error":1}'))
+    assert send.messages[0]["status"] == 404
+    assert (b"content-type", b"application/json") in send.messages[0]["headers"]
+    assert send.ended
