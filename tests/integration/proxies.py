@@ -59,6 +59,8 @@ class Proxy:
         ]
         try:
             await asyncio.wait(pumps, return_when=asyncio.FIRST_COMPLETED)
+        except asyncio.CancelledError:
+            pass
         finally:
             for pump in pumps:
                 pump.cancel()
