@@ -62,7 +62,7 @@ class Ownership:
         """
         node = self._node
         fence = Fence(1, node.session)
-        ready = node.link.ready
+        ready = node.link.ready and not node.draining
         drafts = [
             Draft(Kind.DISPATCHED, write(body)),
             Draft(Kind.CLAIMED, write({"owner": node.name, "attempt": 1, "reason": "accepted"})),
@@ -97,8 +97,14 @@ class Ownership:
 
     # --- handoffs that exist ----------------------------------------------------------------------------------
 
-    async def own(self, task: str, reason: str) -> Owner | None:
-        """The owner of a handoff in this session, loaded or claimed if need be; None if another one has it."""
+    async def own(self, task: str, reason: str = "") -> Owner | None:
+        """The owner of a handoff in this session; None if another one has it, or nobody.
+
+        Args:
+            task: public task id.
+            reason: why it should be claimed if nobody living owns it; without one it is not claimed. Whoever
+                claims has to do what is due: a claim for a trifle would keep those away who could run the task.
+        """
         if self._node.superseded:
             return None
         owner = self.owners.get(task)
@@ -108,6 +114,9 @@ class Ownership:
             owner = self.owners.get(task)
             if owner is not None and not owner.journal.lost.is_set():
                 return owner
+            row = await self._node.store.handoff_row(task)
+            if row is None or (not reason and row.owner != self._node.session):
+                return None
             entries = await self.journal(task)
             if not entries:
                 return None
@@ -115,7 +124,7 @@ class Ownership:
             # What this session gave up is nobody's: it is claimed anew, under a fence of its own.
             if entries[-1].fence.session == self._node.session and handoff.state is not State.ORPHANED:
                 return self._install_from(handoff, handoff.fence, entries)
-            return await self._claim(handoff, entries, reason)
+            return await self._claim(handoff, entries, reason) if reason else None
 
     async def journal(self, task: str) -> list[Entry]:
         """The whole committed journal of a task."""
@@ -230,10 +239,11 @@ class Ownership:
         Returns:
             The journal position after which its events stand.
         """
-        owner = await self.own(task, "input")
+        handoff = await self._node.store.handoff_row(task)
+        waits = handoff is not None and handoff.state == State.SUSPENDED
+        owner = await self.own(task, "input" if waits and await self.may_run() else "")
         if owner is not None:
             return await owner.take_input(body, [key], headers)
-        handoff = await self._node.store.handoff_row(task)
         after = handoff.voter.tip.seq if handoff else 0
         await self._leave(task, "input", {"input": body, "key": asdict(key)})
         return after
@@ -251,12 +261,17 @@ class Ownership:
         """Record that a response was written out, so that its messageId is free for a new message."""
         done = replace(sent.key, answered=True)
         body: Json = {"messageId": sent.message_id, "generation": done.generation}
-        owner = await self.own(sent.task_id, "answered")
+        owner = await self.own(sent.task_id)
         if owner is None:
             await self._leave(sent.task_id, "answered", {"answered": body, "key": asdict(done)})
         elif done not in owner.answered:
             owner.answered.add(done)
             owner.write([Draft(Kind.ANSWERED, write(body))], [done])
+
+    async def may_run(self) -> bool:
+        """This sidecar should claim what has to be run: it has an agent, or nobody else has."""
+        node = self._node
+        return not node.draining and (node.link.ready or not await node.others_ready())
 
     async def _leave(self, task: str, kind: str, body: Json) -> None:
         reach("inbox.before_commit")

@@ -38,7 +38,7 @@ from sidecar.runtime.node import Node
 from sidecar.runtime.owner import Owner
 from sidecar.runtime.ownership import Ownership
 from sidecar.runtime.requests import Ask, Request
-from sidecar.store import HandoffRow
+from sidecar.store import HandoffRow, InboxRow
 
 log = logging.getLogger(__name__)
 
@@ -242,7 +242,7 @@ class Supervisor:
         waiting = await self._node.store.inbox_take(task)
         if not waiting:
             return
-        owner = await self._ownership.own(task, "input")
+        owner = await self._ownership.own(task) or await self._claim_for_inbox(task, waiting)
         if owner is None:
             return
         for row in waiting:
@@ -257,6 +257,17 @@ class Supervisor:
             else:
                 await owner.cancel(body, [row.id])
         await owner.journal.written()
+
+    async def _claim_for_inbox(self, task: str, waiting: Sequence[InboxRow]) -> Owner | None:
+        """Claim a handoff for what waits in its inbox, unless whoever runs it will take that in."""
+        row = await self._node.store.handoff_row(task)
+        if row is None:
+            return None
+        at_rest = row.terminal or row.state in (State.SUSPENDED, State.REVIEW)
+        to_cancel = any(each.kind == "cancel" for each in waiting)
+        if to_cancel or (at_rest and await self._ownership.may_run()):
+            return await self._ownership.own(task, "inbox")
+        return None
 
 
 def _reason(row: HandoffRow) -> str:

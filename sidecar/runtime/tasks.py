@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 
-from bridge.a2a.dialect import TERMINAL_STATES
+from bridge.a2a.dialect import CANCELED, TERMINAL_STATES
 from bridge.a2a.faults import A2AFault
 from sidecar.failpoints import reach
 from sidecar.records import Caller, Frame, Json, ListPage, ListQuery, SendCall, Sent
@@ -74,17 +74,21 @@ class RuntimeTasks:
         view = await self._reading.visible(task_id, caller)
         if view.finished is not None:
             raise A2AFault("TaskNotCancelable", f"Task {task_id} is {view.task_state}", {"taskId": task_id})
-        body = {"by": caller.principal, "metadata": params.get("metadata") or {}}
-        if not await self._ownership.cancel(task_id, body):
-            await self._ended_elsewhere(task_id)
-        return await self._reading.get(task_id, caller, None)
-
-    async def _ended_elsewhere(self, task_id: str) -> None:
+        # From before the owner is told: it may have ended the task by the time that this sidecar looks.
         row = await self._node.store.handoff_row(task_id)
         after = row.voter.tip.seq if row else 0
+        body = {"by": caller.principal, "metadata": params.get("metadata") or {}}
+        if not await self._ownership.cancel(task_id, body):
+            await self._ended_elsewhere(task_id, after)
+        _, task, state = await self._reading.snapshot(task_id, caller)
+        if state != CANCELED:
+            raise A2AFault("TaskNotCancelable", f"Task {task_id} is {state}", {"taskId": task_id})
+        return task
+
+    async def _ended_elsewhere(self, task_id: str, after: int) -> None:
         try:
             async with asyncio.timeout(CANCEL_ELSEWHERE_S):
-                async for batch in self._node.hub.tail(task_id, after):
+                async for batch in self._node.hub.tail(task_id, after, past_questions=True):
                     if any(frame.ends for frame in batch):
                         return
         except TimeoutError:
