@@ -20,6 +20,8 @@ from typing import Any, ClassVar
 
 import httpx
 
+from tests.integration.forking import Running, start
+
 ROOT = Path(__file__).resolve().parents[2]
 DEADLINE_S = 10.0
 Json = dict[str, Any]
@@ -58,7 +60,7 @@ class Process:
         popen: makes the process.
     """
 
-    popen: ClassVar[Callable[..., subprocess.Popen[bytes]]] = subprocess.Popen
+    popen: ClassVar[Callable[..., Running]] = start
 
     def __init__(
         self, name: str, command: list[str], env: dict[str, str], directory: Path, probe: str, failpoints: str = ""
@@ -66,7 +68,7 @@ class Process:
         self.name, self._command, self._env, self.probe = name, command, env, probe
         self.log = directory / f"{name}.log"
         self.ended_at = 0.0
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: Running | None = None
         self.start(failpoints)
 
     @property
@@ -88,7 +90,7 @@ class Process:
         if failpoints:
             env |= {"DHP_FAILPOINTS": failpoints, "DHP_FAILPOINTS_OK": "1"}
         with self.log.open("ab") as log:
-            self._process = self.popen(
+            self._process = type(self).popen(
                 self._command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=ROOT, env=env | self._env
             )
 
