@@ -36,7 +36,7 @@ from typing import Any
 from a2a.server.agent_execution import AgentExecutor, RequestContext
 from a2a.server.events import EventQueue
 from a2a.server.request_handlers import DefaultRequestHandler
-from a2a.server.routes import create_agent_card_routes, create_jsonrpc_routes
+from a2a.server.routes import create_agent_card_routes, create_jsonrpc_routes, create_rest_routes
 from a2a.server.tasks import TaskUpdater
 from a2a.server.tasks.inmemory_task_store import InMemoryTaskStore
 from a2a.types import (
@@ -50,7 +50,7 @@ from a2a.types import (
 from google.protobuf import json_format
 
 from sidecar.worker import declare_durable, durable_run
-from tests.integration.agent_card import RPC_PATH, card_of
+from tests.integration.agent_card import REST_PATH, RPC_PATH, card_of
 
 
 def numbers_of(context: RequestContext) -> dict[str, float]:
@@ -280,7 +280,8 @@ async def main() -> None:
     handler: Any = DefaultRequestHandler(
         agent_executor=KINDS[args.agent](args.exec_log), task_store=InMemoryTaskStore(), agent_card=card
     )
-    app = Starlette(routes=[*create_jsonrpc_routes(handler, RPC_PATH), *create_agent_card_routes(card)])
+    routes = [*create_agent_card_routes(card), *create_jsonrpc_routes(handler, RPC_PATH)]
+    app = Starlette(routes=[*routes, *create_rest_routes(handler, path_prefix=REST_PATH)])
     server = uvicorn.Server(
         uvicorn.Config(app, host="127.0.0.1", port=args.port, log_level="warning", access_log=False)
     )

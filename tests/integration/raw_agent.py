@@ -117,11 +117,14 @@ class RawAgent:
     @property
     def card(self) -> Json:
         """Its host is deliberately wrong: the path of the URL is what counts."""
-        interface = {"url": "http://agent.invalid:1/rpc", "protocolBinding": "JSONRPC", "protocolVersion": "1.0"}
+        places = {"/rpc": "JSONRPC", "/rest": "HTTP+JSON"}
         named = {"name": "raw", "description": "raw", "version": "1", "skills": []}
         return {
             **named,
-            "supportedInterfaces": [interface],
+            "supportedInterfaces": [
+                {"url": f"http://agent.invalid:1{path}", "protocolBinding": binding, "protocolVersion": "1.0"}
+                for path, binding in places.items()
+            ],
             "capabilities": {"streaming": self._streaming},
             **self._more,
         }

@@ -106,6 +106,12 @@ async def rpc_error(exchange: Exchange) -> None:
     await exchange.answer(exchange.frame(error={"code": -32001, "message": "Task not found"}))
 
 
+async def late_refusal(exchange: Exchange) -> None:
+    """A refusal for which clients had to wait."""
+    await asyncio.sleep(1)
+    await exchange.answer(exchange.frame(error={"code": -32004, "message": "Not on Sundays"}))
+
+
 async def silent(exchange: Exchange) -> None:
     """The first event, then nothing."""
     await exchange.head()
@@ -134,6 +140,7 @@ SCRIPTS: dict[str, Script] = {
         clean_end,
         endless_line,
         rpc_error,
+        late_refusal,
         silent,
         no_answer,
     )

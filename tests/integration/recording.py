@@ -14,7 +14,7 @@ from contextlib import aclosing, suppress
 from typing import Any, NamedTuple
 
 import httpx
-from a2a.client import create_client
+from a2a.client import ClientConfig, create_client
 from a2a.types import SendMessageRequest, SubscribeToTaskRequest
 from google.protobuf.json_format import MessageToDict, ParseDict
 
@@ -164,11 +164,11 @@ def _text(content: Json) -> str:
     return "".join(part.get("text", "") for part in content.get("parts", []))
 
 
-def from_sdk(url: str, params: Json) -> Recording:
+def from_sdk(url: str, params: Json, binding: str = "JSONRPC") -> Recording:
     """Record a send (params with a message) or a subscription (params with an id) of a stock client."""
 
     async def source() -> AsyncIterator[tuple[int | None, Json]]:
-        client = await create_client(url)
+        client = await create_client(url, ClientConfig(supported_protocol_bindings=[binding]))
         try:
             if "message" in params:
                 events = client.send_message(ParseDict(params, SendMessageRequest()))

@@ -130,13 +130,13 @@ class Stage:
         self._clients.append(client := await create_client(sidecar.url))
         return client
 
-    def send(self, sidecar: SidecarProcess, text: str, **fields: Any) -> Recording:
+    def send(self, sidecar: SidecarProcess, text: str, *, binding: str = "JSONRPC", **fields: Any) -> Recording:
         """Send a message with a stock client of its own, and record its stream in the background."""
-        return self._record(from_sdk(sidecar.url, message(text, **fields)))
+        return self._record(from_sdk(sidecar.url, message(text, **fields), binding))
 
-    def subscribe(self, sidecar: SidecarProcess, task_id: str) -> Recording:
+    def subscribe(self, sidecar: SidecarProcess, task_id: str, *, binding: str = "JSONRPC") -> Recording:
         """The same for a subscription."""
-        return self._record(from_sdk(sidecar.url, {"id": task_id}))
+        return self._record(from_sdk(sidecar.url, {"id": task_id}, binding))
 
     def stream(self, sidecar: SidecarProcess, method: str, params: Json, **headers: str) -> Recording:
         """The same as raw SSE frames, with their ids."""
