@@ -77,7 +77,7 @@ class Cast:
         """Send until there is success; the Task as it is then."""
         sidecar = at or self.a
         for _ in range(TRIES):
-            deaths = self.deaths
+            deaths = await self._deaths()
             task_id = await (self._blocking if blocking else self._streaming)(params, sidecar)
             if task_id:
                 return await self.persist("GetTask", {"id": task_id})
@@ -89,7 +89,7 @@ class Cast:
     async def persist(self, method: str, params: Json) -> Json:
         """Call until there is an answer."""
         for _ in range(TRIES):
-            deaths = self.deaths
+            deaths = await self._deaths()
             try:
                 return await self.stage.rpc(self.a, method, params, PATIENCE_S)
             except httpx.TransportError as lost:
@@ -142,6 +142,10 @@ class Cast:
             assert seen == expected, (seen, [str(entry.kind) for entry in entries])
             self._settled.add(task_id)
         await stage.verify()
+
+    async def _deaths(self) -> int:
+        async with self.mending:  # a sidecar that is being started again is not asked
+            return self.deaths
 
     def _has_died(self, sidecar: SidecarProcess, deaths: int) -> bool:
         return self.deaths > deaths or not sidecar.alive
