@@ -96,7 +96,7 @@ class Front:
             told = f"this operation of A2A is {' or '.join(allowed)}"
             await problem(send, 405, "Method not allowed", told, [(b"allow", ", ".join(allowed).encode())])
         else:
-            await self._agent.forward(scope, receive, send)
+            await self._agent.forward(places.at_agent(scope), receive, send)
 
     async def _lifespan(self, receive: Receive, send: Send) -> None:
         while True:

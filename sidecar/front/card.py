@@ -12,7 +12,7 @@ import time
 from email.utils import formatdate
 from hashlib import sha256
 from typing import Any, Protocol
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 from bridge import jsontext
 from bridge.a2a import card as rules
@@ -43,11 +43,12 @@ class Places:
     """Which paths are A2A.
 
     Args:
+        card: the agent's own.
         rewritten: the card that clients see; its paths stand below the public URL.
         prefix: path of the public URL. Proxies in front may keep it or take it away: both are understood.
     """
 
-    def __init__(self, rewritten: rules.Rewritten, prefix: str) -> None:
+    def __init__(self, card: Json, rewritten: rules.Rewritten, prefix: str) -> None:
         bases = {"", prefix}
         rpc = {base + path for path in rewritten.rpc_paths for base in bases}
         self.rpc = frozenset(rpc | {path + "/" for path in rpc})
@@ -55,6 +56,17 @@ class Places:
         self.bypass = rules.bypass(rewritten.dropped)
         every = rules.card_paths((*rewritten.rpc_paths, *rewritten.rest_paths))
         self.card = frozenset(base + path for path in every for base in bases)
+        own = [urlsplit(each.url).path + "/" for each in rules.interfaces(card)]
+        self._ours = "" if any(path.startswith(prefix + "/") for path in own) else prefix
+
+    def at_agent(self, scope: Scope) -> Scope:
+        """A request as the agent knows it: a prefix that is ours alone is taken away."""
+        ours, path = self._ours, scope["path"]
+        if not ours or not path.startswith(ours + "/"):
+            return scope
+        raw = scope.get("raw_path") or b""
+        below = raw[len(ours) :] if raw.startswith(ours.encode()) else quote(path[len(ours) :]).encode()
+        return {**scope, "path": path[len(ours) :], "raw_path": below}
 
 
 class CardDesk:
@@ -104,6 +116,8 @@ class CardDesk:
         Returns:
             HTTP status, JSON value (None where it is none) and text of the agent's answer.
         """
+        if self._places is not None:
+            scope = self._places.at_agent(scope)
         status, answer = await _ask(self._agent, scope, body)
         try:
             return status, jsontext.parse(answer), answer
@@ -123,7 +137,7 @@ class CardDesk:
             log.info("not served through the sidecar and left out of the card: %s %s", each.binding, each.version)
         if not rewritten.rpc_paths:
             log.error("the agent's card has no JSON-RPC 1.0 interface: nothing can be made durable")
-        self._places = Places(rewritten, urlsplit(self._public_url).path)
+        self._places = Places(card, rewritten, urlsplit(self._public_url).path)
         body = jsontext.write(rewritten.card)
         if body != self._body:
             self._body = body

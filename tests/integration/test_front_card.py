@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import httpx
+import pytest
 
 from bridge.a2a import extension
 from tests.unit.front.serving import SEND, V1, FakeAgent, agent_card, post, rpc, serving
@@ -34,6 +35,24 @@ async def test_a_public_url_with_a_path_is_understood_with_and_without_it() -> N
                     "https://gateway/agents/tick/a2a/jsonrpc",
                     "https://gateway/agents/tick/a2a/rest",
                 ]
+
+
+@pytest.mark.parametrize(
+    ("own", "expected"), [("http://agent", ""), ("https://gateway/agents/tick", "/agents/tick")]
+)
+async def test_an_agent_is_asked_at_its_own_paths_whatever_ours_are(own: str, expected: str) -> None:
+    """Case 94: a prefix that proxies keep and the agent does not know would end in its 404."""
+    agent = FakeAgent(card=agent_card(own))
+    agent.answer = (200, json.dumps(agent_card()).encode())
+    async with (
+        serving(agent=agent, public_url="https://gateway/agents/tick") as served,
+        httpx.AsyncClient(headers=V1) as client,
+    ):
+        for path in ("/a2a/rest/extendedAgentCard", "/docs/a%20b"):
+            assert (await client.get(served.url + "/agents/tick" + path)).status_code == 200
+            assert agent.seen[-1][1] == expected + path.replace("%20", " ")
+        await client.post(f"{served.url}/agents/tick/a2a/jsonrpc", json=rpc("GetExtendedAgentCard"))
+        assert agent.seen[-1][1] == expected + "/a2a/jsonrpc"
 
 
 async def test_the_card_is_rewritten_and_revalidated() -> None:
