@@ -8,7 +8,7 @@ import time
 from typing import Any
 
 from bridge.jsontext import parse
-from tests.integration.stage import Stage, wait_for
+from tests.integration.stage import Recording, SidecarProcess, Stage, wait_for
 from tests.integration.test_takeover import as_if_nothing_had_happened, steps, whole
 
 TTL_MS, MARGIN_MS = 800, 100  # the defaults divided by 3.75
@@ -187,4 +187,46 @@ async def test_a_stopping_sidecar_hands_its_tasks_to_a_standby(stage: Stage) -> 
     assert len(agents[1].journal()) == 1
     await asyncio.wait_for(wait_for(lambda: agents[0].journal("cancel")), 5)
     assert await stage.reasons(b) == []
+    await stage.verify()
+
+
+async def test_everything_is_killed_at_once_and_started_again(stage: Stage) -> None:
+    agents = [stage.agent("long"), stage.agent("steady")]
+    sidecars = [stage.sidecar(each) for each in agents]
+    await stage.ready()
+    cut_off = [stage.send(each, "steps=20 pace=0.01 hold=10") for each in sidecars]
+    await asyncio.gather(*(each.at_least(9) for each in cut_off))
+    for process in stage.processes:
+        process.kill()
+    stage.go()
+    for process in stage.processes:
+        process.start()
+    await stage.ready()
+    for sidecar, before in zip(sidecars, cut_off, strict=True):
+
+        async def done(sidecar: SidecarProcess = sidecar, before: Recording = before) -> bool:
+            task = await stage.task(sidecar, before.task_id)
+            return bool(task["status"]["state"] == "TASK_STATE_COMPLETED")
+
+        await wait_for(done)
+        task = await stage.task(sidecar, before.task_id)
+        said = [each for each in task["history"] if each["role"] == "ROLE_AGENT"]
+        assert ["".join(part["text"] for part in each["parts"]) for each in said] == steps(20)
+        assert "".join(part["text"] for part in task["artifacts"][0]["parts"]) == whole(20)
+    await stage.verify()
+
+
+async def test_of_two_standbys_one_resumes(stage: Stage) -> None:
+    agents = [stage.agent("long") for _ in range(3)]
+    a, *_ = (stage.sidecar(each) for each in agents)
+    await stage.ready()
+    seen = [stage.send(a, "steps=10 pace=0.01 hold=5") for _ in range(8)]
+    await asyncio.gather(*(each.at_least(4) for each in seen))
+    agents[0].kill()
+    stage.go()
+    for each in seen:
+        await each.ended()
+        as_if_nothing_had_happened(each, steps(10), whole(10))
+        assert len(await owners(stage, each.task_id)) == 2
+    assert len(agents[1].journal()) + len(agents[2].journal()) == 8
     await stage.verify()
