@@ -63,7 +63,8 @@ def intent_of_message(params: Mapping[str, Any]) -> Intent:
     """The intent of an A2A message.
 
     Args:
-        params: SendMessageRequest as it came: message, and configuration and metadata where given.
+        params: SendMessageRequest as it came: message, configuration and metadata where given, and what a newer
+            client may put beside them.
     """
     return {
         "version": INTENT_VERSION,
@@ -142,7 +143,8 @@ def is_random_uuid(text: str) -> bool:
 
 
 def _inputs(params: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: params[name] for name in ("message", "configuration", "metadata") if name in params}
+    # The tenant is part of the key. Members that this release does not know belong to the message all the same.
+    return {name: value for name, value in params.items() if name != "tenant"}
 
 
 def _key_object(key: MessageKey) -> dict[str, Any]:

@@ -20,6 +20,8 @@ from bridge.a2a.ids import IdMap, Lookup
 Json = dict[str, Any]
 
 #: The sidecar's own business: it keeps and delivers push, trims history and decides when a client gets its answer.
+_SECTIONS = frozenset({"configuration", "metadata"})  # empty and absent are the same
+_OF_THE_ENTRY = frozenset({"id", "digest"})
 _OURS = frozenset({"taskPushNotificationConfig", "historyLength", "returnImmediately"})
 
 
@@ -125,7 +127,8 @@ def delivered(task: Json, statuses: int) -> Json:
 
 
 def _params(source: Json, ids: IdMap, attempt: Attempt, progress: Progress | None, lookup: Lookup | None) -> Json:
-    given = clean({name: source[name] for name in ("message", "configuration", "metadata") if source.get(name)})
+    wanted = {name: value for name, value in source.items() if name not in _OF_THE_ENTRY}
+    given = clean({name: value for name, value in wanted.items() if value or name not in _SECTIONS})
     message = {name: value for name, value in given["message"].items() if name not in {"taskId", "contextId"}}
     if ids.public_context:
         message["contextId"] = ids.public_context

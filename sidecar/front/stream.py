@@ -125,10 +125,18 @@ class EventStream:
 
 
 def _one_line(event: bytes) -> bytes:
-    """A line break in JSON text is white space; in an SSE frame it would end the data."""
+    """The same JSON text without anything that a reader may take for the end of a line.
+
+    CR and LF are white space in JSON; in an SSE frame they would end the data. The separators of Unicode are
+    escaped: SSE does not end lines there, but httpx's ``aiter_lines`` does, and the SDK's client reads with it.
+    """
     if b"\n" in event or b"\r" in event:
-        return event.translate(_BREAKS_TO_SPACE)
+        event = event.translate(_BREAKS_TO_SPACE)
+    if not event.isascii():
+        for raw, escaped in _SEPARATORS:
+            event = event.replace(raw, escaped)
     return event
 
 
 _BREAKS_TO_SPACE = bytes.maketrans(b"\r\n", b"  ")
+_SEPARATORS = ((b"\xe2\x80\xa8", b"\\u2028"), (b"\xe2\x80\xa9", b"\\u2029"), (b"\xc2\x85", b"\\u0085"))

@@ -120,6 +120,6 @@ class Intake:
             raise has_ended(public, view.task_state)
         generation = last.generation + 1 if last else 0
         row = KeyRow(digest, generation, public, wanted, False)
-        body: Json = {"id": key.message_id, "digest": wanted, **call.params}
+        body: Json = {**call.params, "id": key.message_id, "digest": wanted}
         after = await self._ownership.deliver_input(public, body, row, call.headers)
         return Sent(public, after, False, key.message_id, row)

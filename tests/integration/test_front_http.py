@@ -65,7 +65,9 @@ async def test_a_stream_is_journalled_bytes_with_journal_positions() -> None:
         assert [seq for seq, _ in frames_of(answer.text)] == [2, 7, 9]
         assert b"\r" not in answer.content
         for frame in served.tasks.tasks["task-1"].frames:
-            assert b'\ndata: {"jsonrpc":"2.0","id":1,"result":' + frame.event + b"}\n\n" in answer.content
+            # Byte for byte, but for what some readers of lines take for the end of one.
+            event = frame.event.replace(b"\xc2\x85", b"\\u0085")
+            assert b'\ndata: {"jsonrpc":"2.0","id":1,"result":' + event + b"}\n\n" in answer.content
 
 
 async def test_many_events_in_a_batch_stay_single_events() -> None:

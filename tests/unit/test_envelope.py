@@ -34,13 +34,15 @@ def dispatched(**changes: Any) -> dict[str, Any]:
 
 
 def test_an_intent_holds_what_the_client_wants_and_nothing_else() -> None:
-    assert intent_of_message(PARAMS | {"tenant": "t", "id": 7}) == {
+    assert intent_of_message(PARAMS | {"tenant": "t"}) == {
         "version": 1,
         "kind": "a2a.message",
         "inputs": PARAMS,
         "contract": {"output_schema": None, "budget": {}, "deadline": None},
         "parent": None,
     }
+    newer = PARAMS | {"somethingNew": [1]}
+    assert intent_of_message(newer)["inputs"] == newer
     assert intent_of_message({"message": MESSAGE})["inputs"] == {"message": MESSAGE}
 
 
