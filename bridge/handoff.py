@@ -259,6 +259,8 @@ def _input(handoff: Handoff, entry: Entry, body: Body) -> None:
 
 
 def _step(handoff: Handoff, entry: Entry, body: Body) -> None:
+    if entry.body is not None and "state" not in body:
+        return  # receipts alone: nothing to resume from
     handoff.cut, handoff.step = entry.seq, body if entry.body is not None else None
 
 

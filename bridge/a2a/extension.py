@@ -13,6 +13,8 @@ Agent to sidecar, on a status or artifact event, in the metadata of the event, o
 - ``/spend``: ``{usd?, tokens?, steps?}``.
 - ``/continues``: true says that this artifact event goes on with an artifact that the task already has, although
   the agent's own SDK, which never saw that artifact, only let it say ``append=false``.
+- ``/carrier``: true says that this event only carries marks: a status said once more because there is nothing new
+  to say. Clients never see it.
 
 Sidecar to agent, on the message that starts, continues or resumes a run: ``/run`` (see ``run_metadata``). Sidecar
 to clients that activated the extension: ``/status``.
@@ -32,6 +34,7 @@ CHECKPOINT = URI + "/checkpoint"
 EFFECT = URI + "/effect"
 SPEND = URI + "/spend"
 CONTINUES = URI + "/continues"
+CARRIER = URI + "/carrier"
 RUN = URI + "/run"
 STATUS = URI + "/status"
 
@@ -39,7 +42,7 @@ PHASES = ("intended", "done", "unknown")
 SPENT = ("usd", "tokens", "steps")
 
 #: Between sidecar and agent only: no client sees them, whatever it activated.
-_PRIVATE = frozenset({RUN, CONTINUES})
+_PRIVATE = frozenset({RUN, CONTINUES, CARRIER})
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +53,7 @@ class Marks:
         checkpoint: the run's state, None where the event carries none.
         effects: ``{step, phase, key?, result?}`` in order.
         spend: what was used since the last such mark: ``usd``, ``tokens``, ``steps``, those that were given.
-        bare: the event itself adds nothing to the task (an empty append): it only carried marks.
+        bare: the event itself adds nothing to the task (``/carrier``, or an empty append): it only carries marks.
         problems: marks that were left out, for the log.
     """
 
@@ -82,6 +85,9 @@ def take(event: Json, activated: bool) -> tuple[Marks, Json]:
         if update is None:
             for holder in _holders(event):
                 _strip(holder, activated)
+            # ``/continues`` of a Task's artifact tells a snapshot that only the rest of it is there.
+            for artifact in (event.get("task") or {}).get("artifacts") or ():
+                _strip(artifact, activated, kept=CONTINUES)
             return NO_MARKS, event
         content = (update.get("status") or {}).get("message") or {}
     if "metadata" not in update and "metadata" not in content:
@@ -93,7 +99,7 @@ def take(event: Json, activated: bool) -> tuple[Marks, Json]:
         return NO_MARKS, event
     if found.get(CONTINUES) is True and "artifact" in update:
         update["append"] = True
-    return _read(found, bare=_is_bare(update)), event
+    return _read(found, bare=found.get(CARRIER) is True or _is_bare(update)), event
 
 
 def clean(params: Json) -> Json:
@@ -174,16 +180,15 @@ def _holders(event: Json) -> Iterable[Json]:
         yield task
         yield (task.get("status") or {}).get("message") or {}
         yield from task.get("history") or ()
-        yield from task.get("artifacts") or ()
 
 
-def _strip(holder: Json, activated: bool) -> Json:
+def _strip(holder: Json, activated: bool, *, kept: str = "") -> Json:
     metadata = holder.get("metadata")
     if not isinstance(metadata, dict):
         return {}
     found = {key: value for key, value in metadata.items() if key.startswith(URI)}
     for key in found:
-        if not activated or key in _PRIVATE:
+        if key != kept and (not activated or key in _PRIVATE):
             del metadata[key]
     if found and not metadata:
         del holder["metadata"]

@@ -48,13 +48,24 @@ class Step:
 
     Attributes:
         state: the agent's state, any JSON value.
-        receipts: effects reported since the step before.
+        receipts: effects reported with it.
         position: where the run stands; read back by ``Shown`` only.
     """
 
     state: Any
     receipts: tuple[Any, ...]
     position: Json
+
+
+@dataclass(frozen=True, slots=True)
+class Receipts:
+    """Effects that the agent reports without a checkpoint: they must outlive the run, but move no cut.
+
+    Attributes:
+        receipts: as reported, oldest first.
+    """
+
+    receipts: tuple[Any, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +104,7 @@ class Reply:
     event: Json
 
 
-Outcome = Show | Rewind | Step | Replay | Suspend | Finish | Reply
+Outcome = Show | Rewind | Step | Receipts | Replay | Suspend | Finish | Reply
 
 
 def drafts(outcomes: Iterable[Outcome]) -> list[Draft]:
@@ -119,7 +130,7 @@ def _event_body(shown: Show) -> bytes:
     return write(head)[:-1] + b',"event":' + event + b"}"
 
 
-def _draft(outcome: Rewind | Step | Suspend | Finish | Reply) -> Draft:
+def _draft(outcome: Rewind | Step | Receipts | Suspend | Finish | Reply) -> Draft:
     match outcome:
         case Rewind(artifact=str() as artifact):
             return Draft(Kind.REWOUND, write({"artifact": artifact}))
@@ -127,6 +138,8 @@ def _draft(outcome: Rewind | Step | Suspend | Finish | Reply) -> Draft:
             return Draft(Kind.REWOUND, write({"status": status}))
         case Step(state=state, receipts=receipts, position=position):
             return Draft(Kind.STEP, write({"state": state, "receipts": list(receipts), "position": position}))
+        case Receipts(receipts=receipts):
+            return Draft(Kind.STEP, write({"receipts": list(receipts)}))
         case Suspend(state=state):
             return Draft(Kind.SUSPENDED, write({"state": state}))
         case Finish(kind=kind, event=event, reason=reason):

@@ -17,13 +17,15 @@ from typing import Any
 
 from bridge.a2a.dialect import COMPLETED, ENDS_STREAM, INPUT_REQUIRED, SUBMITTED, TERMINAL_KIND
 from bridge.a2a.extension import NO_MARKS, Marks
-from bridge.a2a.outcomes import Finish, Outcome, Replay, Reply, Rewind, Show, Step, Suspend, drafts
+from bridge.a2a.outcomes import Finish, Outcome, Receipts, Replay, Reply, Rewind, Show, Step, Suspend, drafts
 from bridge.a2a.remaking import Remaking
 from bridge.a2a.retelling import Retelling
 from bridge.a2a.shown import Shown, is_bare
 from bridge.a2a.snapshot import Made, artifact_differences
 
-__all__ = ["Finish", "Outcome", "Replay", "Reply", "Rewind", "Run", "Show", "Step", "Suspend", "drafts"]
+__all__ = [
+    "Finish", "Outcome", "Receipts", "Replay", "Reply", "Rewind", "Run", "Show", "Step", "Suspend", "drafts",
+]  # fmt: skip
 
 Json = dict[str, Any]
 
@@ -43,14 +45,13 @@ class Run:
         shown: as given.
     """
 
-    __slots__ = ("_made", "_receipts", "_seed", "_told", "fresh", "shown")
+    __slots__ = ("_made", "_seed", "_told", "fresh", "shown")
 
     def __init__(self, shown: Shown, *, fresh: bool, reattached: bool = False, seed: Json | None = None) -> None:
         self.shown = shown
         # Where nothing was shown there is nothing to repeat.
         self.fresh = fresh or not shown.begun
         self._seed = seed
-        self._receipts: list[Any] = []
         if not fresh and not reattached:
             shown.begin_run()
         self._made = None if self.fresh else Remaking(shown)
@@ -79,9 +80,10 @@ class Run:
                 self._told.pending = None
                 known.append(chunk, last=bool(update.get("lastChunk")))
                 return [Show(event)]
-        self._receipts += marks.effects
         outcomes = [] if marks.bare else self._dispatch(event)
-        return outcomes if marks.checkpoint is None else self._with_step(outcomes, marks.checkpoint)
+        if marks.checkpoint is not None:
+            return self._with_step(outcomes, marks)
+        return self._behind(outcomes, Receipts(marks.effects)) if marks.effects else outcomes
 
     def snapshot(self, task: Json) -> list[Outcome]:
         """A Task object of the running agent (after reattaching, from a poll): its differences become events.
@@ -189,19 +191,20 @@ class Run:
             outcomes += self._told.ask(event)
         return [*outcomes, Suspend(INPUT_REQUIRED)]
 
-    def _with_step(self, outcomes: list[Outcome], state: Any) -> list[Outcome]:
+    def _with_step(self, outcomes: list[Outcome], marks: Marks) -> list[Outcome]:
+        position = self._told.position()
+        if self._made is not None:
+            position["artifacts"] = self._made.items()
+        return self._behind(outcomes, Step(marks.checkpoint, marks.effects, position))
+
+    def _behind(self, outcomes: list[Outcome], record: Step | Receipts) -> list[Outcome]:
         # With or after its carrier, never before; but before the run waits, and never after its end.
         at = len(outcomes)
         if outcomes and isinstance(outcomes[-1], Finish | Reply):
             return outcomes
         if outcomes and isinstance(outcomes[-1], Suspend | Replay):
             at -= 1
-        position = self._told.position()
-        if self._made is not None:
-            position["artifacts"] = self._made.items()
-        step = Step(state, tuple(self._receipts), position)
-        self._receipts = []
-        return [*outcomes[:at], *self._emit(step), *outcomes[at:]]
+        return [*outcomes[:at], *self._emit(record), *outcomes[at:]]
 
     def _is_answered(self, task: Json) -> bool:
         # An agent that has its answer may go on for long before it says so in a status: until then its question
@@ -225,6 +228,6 @@ class Run:
         ids = {"taskId": self.shown.task_id, "contextId": self.shown.context_id}
         return {"statusUpdate": {**ids, "status": status}}
 
-    def _emit(self, outcome: Show | Step | Finish | Reply) -> list[Outcome]:
+    def _emit(self, outcome: Show | Step | Receipts | Finish | Reply) -> list[Outcome]:
         self.shown.take(outcome)
         return [outcome]

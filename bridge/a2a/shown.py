@@ -15,7 +15,7 @@ from bridge.a2a.artifact import Artifact
 from bridge.a2a.content import Content
 from bridge.a2a.cut import Cut, read_cut
 from bridge.a2a.dialect import INPUT_REQUIRED, SUBMITTED
-from bridge.a2a.outcomes import Finish, Reply, Show, Step
+from bridge.a2a.outcomes import Finish, Receipts, Reply, Show, Step
 from bridge.journal import TERMINAL, Entry, Kind
 from bridge.jsontext import parse_stored
 
@@ -142,19 +142,24 @@ class Shown:
             if body.get("fresh"):
                 self.begin_run()
         elif kind is Kind.STEP:
-            self.step(body["state"], body["receipts"], body["position"])
+            self.receipts += body["receipts"]
+            if "state" in body:
+                self.step(body["state"], body["receipts"], body["position"])
         elif kind in TERMINAL and self.finished is None:
             # Whatever follows the first terminal entry only seals it.
             self.finished = kind
             if "event" in body and kind is not Kind.REPLY:
                 self.show(body["event"])
 
-    def take(self, outcome: Show | Step | Finish | Reply) -> None:
+    def take(self, outcome: Show | Step | Receipts | Finish | Reply) -> None:
         """Advance by an outcome that is about to be journalled."""
         if isinstance(outcome, Show):
             self.show(outcome.event, outcome.agent, outcome.replaces)
         elif isinstance(outcome, Step):
+            self.receipts += outcome.receipts
             self.step(outcome.state, [*outcome.receipts], outcome.position)
+        elif isinstance(outcome, Receipts):
+            self.receipts += outcome.receipts
         elif isinstance(outcome, Finish):
             self.apply(outcome.kind, {"event": outcome.event})
         else:
@@ -183,7 +188,6 @@ class Shown:
 
     def step(self, state: Any, receipts: list[Any], position: Json) -> None:
         """A checkpoint was committed."""
-        self.receipts += receipts
         self.cut = read_cut(self, state, receipts, position)
 
     def owed(self, task: Json) -> Json | None:

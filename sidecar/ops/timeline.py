@@ -189,6 +189,8 @@ def _terminal(body: Body) -> str:
 
 def _step(body: Body) -> str:
     receipts = len(body.get("receipts") or ())
+    if "state" not in body:
+        return f"{receipts} receipts"
     return f"checkpoint {visible(str(body.get('state')))}" + (f", {receipts} receipts" if receipts else "")
 
 

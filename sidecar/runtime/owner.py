@@ -86,6 +86,13 @@ class Owner:
         return not self.working and not len(self._asides) and self.journal.settled
 
     @property
+    def _rests(self) -> bool:
+        """It has ended, or waits for its client: a sweep would find nothing to do."""
+        handoff = self.journal.handoff
+        waits = handoff.state is State.SUSPENDED and not handoff.due and not handoff.cancel_pending
+        return self.over or waits
+
+    @property
     def silent_s(self) -> float:
         """For how long the run that is followed has shown nothing (seconds)."""
         return self._node.clock.monotonic() - self._pursuit.progress_at
@@ -195,7 +202,8 @@ class Owner:
         finally:
             self.idle_since = self._node.clock.monotonic()
             self._on_idle(self)
-            self._node.kick.set()
+            if not self._rests:
+                self._node.kick.set()
 
     async def _settle_down(self) -> None:
         """The last request has led to a question: let its stream end before the next one begins."""

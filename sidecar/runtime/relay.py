@@ -11,7 +11,7 @@ import logging
 from collections.abc import Sequence
 
 from bridge.a2a import extension
-from bridge.a2a.dialect import INPUT_REQUIRED, context_id_of
+from bridge.a2a.dialect import CANCELED, INPUT_REQUIRED, context_id_of, state_of, status_of
 from bridge.a2a.ids import IdMap
 from bridge.a2a.reconcile import Finish, Outcome, Replay, Reply, Run, Show, Suspend, drafts
 from bridge.a2a.shapes import settle_event, settle_task
@@ -103,7 +103,8 @@ class Relay:
             self._adopt_context(task.get("contextId") or "")
             self.ids.task_to_public(task)
             self._settle(binding)
-            outcomes = self.run.snapshot(task)
+            ended = self._ended_by_wish({"task": task})
+            outcomes = self.run.snapshot(task) if ended is None else ended
         except BridgeError as error:
             self._drop(error)
             return
@@ -140,7 +141,15 @@ class Relay:
         self.ids.to_public(event)
         if self._opening and "message" not in event:
             self._settle(binding)
-        return self.run.receive(event, marks)
+        ended = self._ended_by_wish(event)
+        return self.run.receive(event, marks) if ended is None else ended
+
+    def _ended_by_wish(self, event: Json) -> list[Outcome] | None:
+        # A re-run that is canceled on its client's wish leaves what is shown as it is: nothing is superseded.
+        if self.run.fresh or not self.journal.handoff.cancel_pending or state_of(event) != CANCELED:
+            return None
+        message = (status_of(event) or {}).get("message")
+        return self.run.finish_by_sidecar(CANCELED, message)
 
     def _adopt_context(self, agent_context: str) -> None:
         # A client that named no context gets the one that its agent opened.

@@ -63,7 +63,9 @@ class Requests:
         bound = handoff.bound or {}
         known = ("", "") if again else (bound.get("task", ""), bound.get("context", ""))
         ids = IdMap(handoff.task_id, viewer.context_id, *known)
-        run = Run(self._shown, fresh=not again and handoff.attempts <= 1, seed=self._seed(journal, viewer))
+        seed = self._seed(journal, viewer)
+        fresh = not again and handoff.attempts <= 1
+        run = Run(self._shown, fresh=fresh, reattached=not again, seed=seed)
         return Relay(journal, run, ids, viewer, self._node.link.endpoint, self._node.observer)
 
     def opening(self, journal: OwnedJournal, relay: Relay, *, again: bool) -> Json:

@@ -28,7 +28,7 @@ from a2a.types import (
 )
 from google.protobuf import json_format
 
-from bridge.a2a.extension import CHECKPOINT, CONTINUES, EFFECT, RUN
+from bridge.a2a.extension import CARRIER, CHECKPOINT, CONTINUES, EFFECT, RUN
 from sidecar.worker.ledger import DONE, INTENDED, NOT_DONE, UNKNOWN, Receipts, RunInfo, UnknownOutcome, to_wire
 
 T = TypeVar("T")
@@ -261,7 +261,10 @@ class DurableRun(TaskUpdater):
             )
         else:
             event = TaskStatusUpdateEvent(
-                task_id=self.task_id, context_id=self.context_id, status=self._status, metadata=marks
+                task_id=self.task_id,
+                context_id=self.context_id,
+                status=self._status,
+                metadata={**marks, CARRIER: True},
             )
         await self.event_queue.enqueue_event(event)
 

@@ -167,6 +167,14 @@ def test_only_a_superseded_checkpoint_may_lose_its_body() -> None:
         assert caught.value.seq == seq
 
 
+def test_receipts_alone_are_nothing_to_resume_from() -> None:
+    handoff = Handoff.fold(TASK, journal(Kind.DISPATCHED, Kind.CLAIMED, Kind.BOUND, Kind.STEP))
+    cut, step = handoff.cut, handoff.step
+    handoff.apply(next_entry(handoff, Kind.STEP, body=b'{"receipts":[{"step":"pay","phase":"intended"}]}'))
+    assert handoff.tip.seq == cut + 1
+    assert (handoff.cut, handoff.step) == (cut, step)
+
+
 def test_only_new_runs_count_as_attempts() -> None:
     handoff = Handoff.fold(
         TASK,

@@ -108,13 +108,34 @@ def test_no_step_follows_the_end() -> None:
     assert story.note(Story().run.receive({"message": message("hi")}, Marks("s"))) == ["reply"]
 
 
-def test_receipts_wait_for_the_next_step() -> None:
+def test_receipts_are_journalled_at_once_and_move_no_cut() -> None:
     story = Story()
-    story.run.receive(status("WORKING"), Marks(effects=({"step": "1"},)))
-    step = step_of(story.run, art("a", append=True), effects=({"step": "2"},), bare=True)
-    assert step.receipts == ({"step": "1"}, {"step": "2"})
-    assert step_of(story.run, status("WORKING")).receipts == ()
+    intended, done = {"step": "1", "phase": "intended"}, {"step": "2", "phase": "done"}
+    assert story.note(story.run.receive(status("WORKING"), Marks(effects=(intended,)))) == [
+        "task", "working", "receipts",
+    ]  # fmt: skip
+    assert story.run.shown.cut is None
+    step = step_of(story.run, art("a", append=True), effects=(done,), bare=True)
+    assert step.receipts == (done,)
+    assert step_of(story.run, art("a", append=True), bare=True).receipts == ()
+    assert story.run.shown.receipts == [intended, done]
     assert "a" not in story.run.shown.artifacts
+    ended = story.run.receive(status("COMPLETED"), Marks(effects=(done,)))
+    assert story.note(ended) == ["completed"]
+
+
+def test_a_status_that_only_carries_marks_is_not_told() -> None:
+    story = Story()
+    story.tell({"task": task()})
+    effect = {"step": "1"}
+    assert story.note(story.run.receive(status("SUBMITTED"), Marks("s", bare=True))) == ["step"]
+    assert story.tell(status("WORKING", "busy")) == ["working busy"]
+    assert story.note(story.run.receive(status("WORKING", "busy"), Marks(effects=(effect,), bare=True))) == [
+        "receipts"
+    ]
+    again = story.again()
+    assert story.note(again.receive(status("SUBMITTED"), Marks(effects=(effect,), bare=True))) == ["receipts"]
+    assert story.tell(status("WORKING", "more")) == ["rewind 0", "working more"]
 
 
 def test_the_agents_event_is_never_changed() -> None:
