@@ -19,7 +19,7 @@ from tests.integration.recording import Json
 from tests.integration.stage import wait_for
 
 pytestmark = [pytest.mark.chaos, pytest.mark.timeout(400), pytest.mark.usefixtures("quick")]
-AT_ONCE = 3
+AT_ONCE = 4
 WORK = "steps=5 pace=0.03"
 LONGER = "steps=12 pace=0.1"
 Tell = Callable[[Cast, str], Awaitable[Any]]
