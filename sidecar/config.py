@@ -45,8 +45,13 @@ class AgentOptions:
         more="a dead host is noticed later"
     )
     probe_timeout_s: float = option(
-        1, "how long the agent may take to answer a probe; a hang is seen after 2 x this", unit="s", at_least=0.05,
-        less="a busy agent looks hung", more="a hung agent is noticed later"
+        1, "how long the agent may take to answer a probe", unit="s", at_least=0.05,
+        less="a busy agent looks silent", more="its silence is noticed later"
+    )
+    hang_limit_s: float = option(
+        240, "an agent that answers no probe and shows nothing for this long is taken for dead; tools that block "
+        "their agent are known to take minutes", unit="s", at_least=0.1,
+        less="an agent that blocks in a long call is run twice", more="a stopped agent is replaced later"
     )
     absent_timeout_s: float = option(
         4, "how long a new message waits for an absent agent before its client is told", unit="s", at_least=0.1,

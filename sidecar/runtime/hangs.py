@@ -1,9 +1,11 @@
 """Agents that hang: the process is there, its connections stay open, and nothing will ever come through them.
 
-Only a request that goes unanswered tells such an agent from one that works in silence. So while a run is silent
-its agent is probed; when it has missed two probes its runs are given up, for a standby or for itself once it
-answers again, and each is told to stop then. This file must not know how a probe is made. The failure it prevents:
-a task that waits for a stopped process until somebody looks.
+Only a request that goes unanswered tells such an agent from one that works in silence, and even that is no proof:
+an agent that makes one long blocking call answers nothing meanwhile and is well. So while a run is silent its
+agent is probed; when it has answered nothing for as long as the operator allows, its runs are given up, for a
+standby or for itself once it answers again, and each is told to stop then. This file must not know how a probe is
+made. The failures it prevents: a task that waits for a stopped process until somebody looks, and a healthy one
+that runs twice.
 """
 
 from __future__ import annotations
@@ -19,7 +21,6 @@ from sidecar.runtime.ownership import Ownership
 
 log = logging.getLogger(__name__)
 
-MISSED_MAX = 2
 BACK_LOOK_S = 0.25
 
 
@@ -37,19 +38,18 @@ class HangWatch:
 
     async def run_forever(self) -> None:
         """Probe whenever a run has been silent for as long as a probe may take, until cancelled."""
-        patience_s = self._node.config.agent.probe_timeout_s
-        missed = 0
+        node = self._node
+        pause_s = node.config.agent.probe_timeout_s
+        answered_at = node.clock.monotonic()
         while True:
-            if not any(owner.working and owner.silent_s > patience_s for owner in self._owners()):
-                missed = 0
-                await asyncio.sleep(patience_s)
-                continue
+            silent = any(owner.working and owner.silent_s > pause_s for owner in self._owners())
             # A refusal or a broken connection is noticed by whoever holds one.
-            missed = missed + 1 if await self._node.link.probe() is Probe.HANGING else 0
-            if missed >= MISSED_MAX:
-                missed = 0
+            if not silent or await node.link.probe() is not Probe.HANGING:
+                answered_at = node.clock.monotonic()
+            elif node.clock.monotonic() - answered_at > node.config.agent.hang_limit_s:
+                answered_at = node.clock.monotonic()
                 self._give_up()
-            await asyncio.sleep(patience_s / 2)
+            await asyncio.sleep(pause_s)
 
     def _give_up(self) -> None:
         runs = [owner for owner in self._owners() if owner.working]

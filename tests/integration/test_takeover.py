@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import signal
+from typing import Any
 
 import pytest
 
@@ -154,9 +155,11 @@ async def test_without_a_standby_a_task_waits_for_its_agent_and_goes_on_there(st
 
 @pytest.mark.parametrize("kind", ["long", "nonstreaming"])
 async def test_a_hung_agent_is_replaced_and_told_to_stop_when_it_wakes(stage: Stage, kind: str) -> None:
-    """The probe's 1 s is 0.3 s here."""
+    """The probe's 1 s is 0.2 s here, the limit's 240 s 0.5 s."""
     agents = [stage.agent(kind), stage.agent(kind)]
-    a, _ = (stage.sidecar(each, agent__probe_timeout_s=0.3, agent__poll_interval_ms=50) for each in agents)
+    scaled: dict[str, Any] = {"agent__probe_timeout_s": 0.2, "agent__hang_limit_s": 0.5}
+    scaled["agent__poll_interval_ms"] = 50
+    a, _ = (stage.sidecar(each, **scaled) for each in agents)
     await stage.ready()
     seen = stage.stream(a, "SendStreamingMessage", message("steps=20 pace=0.01 hold=10"))
     await seen.at_least(9)
@@ -178,13 +181,30 @@ async def test_a_hung_agent_is_replaced_and_told_to_stop_when_it_wakes(stage: St
 
 async def test_a_silent_agent_that_answers_probes_is_left_alone(stage: Stage) -> None:
     agents = [stage.agent("silent"), stage.agent("silent")]
-    a, _ = (stage.sidecar(each, agent__probe_timeout_s=0.3) for each in agents)
+    a, _ = (stage.sidecar(each, agent__probe_timeout_s=0.2, agent__hang_limit_s=0.5) for each in agents)
     await stage.ready()
     seen = stage.send(a, "seconds=2.5")
     await seen.ended()
     assert seen.completed
     assert [len(each.journal()) for each in agents] == [1, 0]
     assert seen.silence() > 2
+    await stage.verify()
+
+
+async def test_case_16_an_agent_that_blocks_in_a_long_call_is_left_alone(stage: Stage) -> None:
+    """It answers no probe for 12 probes' time (3 min at 15 s each; here 0.2 s): no orphan, no other fence."""
+    agents = [stage.agent("long"), stage.agent("long")]
+    a, _ = (stage.sidecar(each, agent__probe_timeout_s=0.2) for each in agents)
+    await stage.ready()
+    seen = stage.send(a, "steps=10 pace=0.02")
+    await seen.at_least(4)
+    agents[0].signal(signal.SIGSTOP)  # to others a blocked event loop looks just like this
+    await asyncio.sleep(2.4)
+    agents[0].signal(signal.SIGCONT)
+    await seen.ended()
+    assert seen.completed
+    assert [len(each.journal()) for each in agents] == [1, 0]
+    assert {entry.fence.n for entry in await stage.journal(seen.task_id)} == {1}
     await stage.verify()
 
 
