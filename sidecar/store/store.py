@@ -1,8 +1,9 @@
 """The store of one sidecar: opens the files, wires writer, voter, reads, sessions and wake-ups together.
 
 One SQLite file holds the journals, shared by any number of processes of one host; beside it stand the sessions'
-file, the queue of writers and the lock files (``<db>-sessions``, ``-turns``, ``-locks``, ``-open``). This file
-must not contain SQL or a rule. The failure it prevents: parts of one store that were opened on different terms.
+file, the queue of writers, the lock files and the sockets of wake-ups (``<db>-sessions``, ``-turns``, ``-locks``,
+``-open``, ``-wake``). This file must not contain SQL or a rule. The failure it prevents: parts of one store that
+were opened on different terms.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from bridge.lease import LEASE_MARGIN_MS, LEASE_TTL_MS
 from sidecar.errors import StoreUnavailable
 from sidecar.records import Caller, KeyRow, ListQuery, TaskView
 from sidecar.store import inbox, kept
-from sidecar.store.connect import path_of
+from sidecar.store.connect import beside, path_of
 from sidecar.store.engine import prepare, recognise
 from sidecar.store.hosttime import boot_id
 from sidecar.store.reads import HandoffRow, InboxRow, Reads
@@ -45,7 +46,7 @@ class Store:
         boot = boot_id()
         self.path = path
         self.reads = Reads(path, boot)
-        self.wake = Wake()
+        self.wake = Wake(beside(path, "wake"))
         self.writer = Writer(path, boot, self.wake.committed)
         self.wake.look = self.writer.look
         self.voter = SqlVoter(self.writer, self.reads.entries, holder_blocks or files.blocks)

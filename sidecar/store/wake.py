@@ -5,20 +5,19 @@ while somebody here is interested (``watch``), a poll every 20 ms notices any co
 must not know what changed in a task. The failure it prevents: a client on one sidecar that sees another's events a
 poll interval late, and idle processes that poll for nobody.
 
-Addresses are abstract Unix sockets (unix(7)): nothing to clean up, no length limit of the store's path.
-Processes in separate network namespaces do not reach each other there; the poll serves them.
+Where a process is reached: ``wakeaddress``.
 """
 
 from __future__ import annotations
 
 import asyncio
-import secrets
-import socket
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
+from pathlib import Path
 
 from sidecar.store.rows import Changes
+from sidecar.store.wakeaddress import Mailbox
 
 POLL_S = 0.02
 TELL_EVERY_S = 0.005
@@ -33,12 +32,15 @@ handoff was given up, or something waits in an inbox."""
 class Wake:
     """Sends and receives change notices.
 
+    Args:
+        directory: where all processes of the store are reached; made if missing.
+
     Attributes:
         address: where others reach this process.
         look: asks the writer to look for commits of other processes; set once there is a writer.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, directory: Path) -> None:
         self.look: Callable[[], None] = lambda: None
         self._loop = asyncio.get_running_loop()
         self._listeners: list[OnChange] = []
@@ -49,12 +51,9 @@ class Wake:
         self._urgent = False
         self._told_at = 0.0
         self._later: asyncio.TimerHandle | None = None
-        self._socket = socket.socket(
-            socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK | socket.SOCK_CLOEXEC
-        )
-        self.address = f"dhp-sidecar-{secrets.token_hex(12)}"
-        self._socket.bind(f"\0{self.address}")
-        self._loop.add_reader(self._socket.fileno(), self._receive)
+        self._mailbox = Mailbox(directory)
+        self.address = self._mailbox.address
+        self._loop.add_reader(self._mailbox.fileno(), self._receive)
 
     def on_change(self, listener: OnChange) -> None:
         """Add a listener."""
@@ -76,7 +75,7 @@ class Wake:
         wanted = tuple(sorted({address for address in addresses if address and address != self.address}))
         for address in wanted:
             if address not in self._peers:
-                self._send(address, (_GREETING + self.address).encode())
+                self._mailbox.send(address, (_GREETING + self.address).encode())
         self._peers = wanted
 
     def committed(self, changes: Changes) -> None:
@@ -94,8 +93,8 @@ class Wake:
 
     def close(self) -> None:
         """Stop; nobody is told any more."""
-        self._loop.remove_reader(self._socket.fileno())
-        self._socket.close()
+        self._loop.remove_reader(self._mailbox.fileno())
+        self._mailbox.close()
         self._peers = ()
         for timer in (self._poll, self._later):
             if timer is not None:
@@ -113,20 +112,12 @@ class Wake:
         self._untold.clear()
         self._told_at = time.monotonic()
         for address in self._peers:
-            self._send(address, message)
-
-    def _send(self, address: str, message: bytes) -> None:
-        with suppress(OSError):  # gone or busy: the poll is the net
-            self._socket.sendto(message, f"\0{address}")
+            self._mailbox.send(address, message)
 
     def _receive(self) -> None:
         changed: set[str] = set()
         anything = urgent = False
-        while True:
-            try:
-                message = self._socket.recv(DATAGRAM_BYTES_MAX + 1)
-            except OSError:
-                break
+        while (message := self._mailbox.take(DATAGRAM_BYTES_MAX)) is not None:
             text = message.decode("utf-8", "replace")
             if text.startswith(_GREETING):
                 self._peers = tuple(sorted({*self._peers, text[1:]}))

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
+import subprocess
+import sys
 import time
 from collections.abc import AsyncIterator, Callable
+from pathlib import Path
 
 import pytest
 
 from bridge.journal import Fence
 from sidecar.store import Store
+from sidecar.store.wakeaddress import Mailbox
 from tests.contract.journals import after, at, beginning, events
 
 A = Fence(1, "aa")
+ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture
@@ -118,3 +123,66 @@ async def test_a_change_made_by_a_tool_without_a_session_is_noticed(store: Store
             tool.execute("INSERT INTO inbox (task, kind, body) VALUES ('t', 'cancel', x'7b7d')")
         tool.close()
         await until(lambda: heard)
+
+
+async def test_processes_in_another_network_namespace_are_told_at_once(url: str, store: Store) -> None:
+    """As between containers that share nothing but the store's directory."""
+    if subprocess.run(["unshare", "-n", "true"], capture_output=True, check=False).returncode:
+        pytest.skip("network namespaces are not permitted here")
+    heard: list[frozenset[str] | None] = []
+    store.on_change(lambda tasks, _: heard.append(tasks))
+    await store.sessions.register("a")
+    # It tells; nobody here watches, so no poll can be what is heard.
+    process = await asyncio.create_subprocess_exec(
+        *("unshare", "-n", sys.executable, "-m", "tests.contract.telling_writer", url), cwd=ROOT
+    )
+    assert await process.wait() == 0
+    await until(lambda: frozenset({"t"}) in heard)
+
+
+async def test_a_store_with_a_long_path_is_told_of_too(tmp_path: Path) -> None:
+    deep = tmp_path / ("d" * 120) / ("e" * 120)
+    deep.mkdir(parents=True)
+    a, b = Mailbox(deep / "wake"), Mailbox(deep / "wake")
+    a.send(b.address, b"hello")
+    assert b.take(100) == b"hello"
+    assert b.take(100) is None
+    assert {each.address.partition(":")[0] for each in (a, b)} == {"beside"}
+    a.close()
+    b.close()
+
+
+def test_where_no_socket_can_stand_an_abstract_one_serves(tmp_path: Path) -> None:
+    (tmp_path / "wake").write_text("in the way")
+    a, b = Mailbox(tmp_path / "wake"), Mailbox(tmp_path / "elsewhere")
+    a.send(b.address, b"lost")
+    b.send(a.address, b"hello")
+    assert a.take(100) == b"hello"
+    assert b.take(100) is None
+    a.close()
+    b.close()
+
+
+def test_sockets_of_killed_processes_do_not_pile_up(tmp_path: Path) -> None:
+    box = tmp_path / "wake"
+    living = Mailbox(box)
+    program = "import os, sys; from pathlib import Path; from sidecar.store.wakeaddress import Mailbox; "
+    program += "Mailbox(Path(sys.argv[1])); os.kill(os.getpid(), 9)"
+    for _ in range(3):
+        subprocess.run([sys.executable, "-c", program, str(box)], cwd=ROOT, check=False)
+        assert len(list(box.iterdir())) == 2
+    late = Mailbox(box)
+    late.send(living.address, b"still here")
+    assert living.take(100) == b"still here"
+    living.close()
+    late.close()
+    assert list(box.iterdir()) == []
+
+
+def test_an_address_never_leads_out_of_the_directory(tmp_path: Path) -> None:
+    outside, box = Mailbox(tmp_path / "outside"), Mailbox(tmp_path / "wake")
+    name = outside.address.removeprefix("beside:")
+    box.send(f"beside:../outside/{name}", b"hello")
+    assert outside.take(100) is None
+    outside.close()
+    box.close()
