@@ -32,6 +32,7 @@ log = logging.getLogger(__name__)
 READ_CHUNK = 2000
 CLAIM_TRIES = 4
 IDLE_KEPT_S = 5.0
+ENDED_KEPT_S = 1.0
 
 
 class Ownership:
@@ -92,6 +93,7 @@ class Ownership:
             reach("accept.after_commit")
             if not given_up:
                 owner = self._install(handoff, fence, Shown(), fold, call.caller, context)
+                node.hub.channel(task).base = begin.seq  # whoever follows from there has missed nothing
                 owner.start(Request(Ask.BEGIN, headers=call.headers))
         return True
 
@@ -141,7 +143,8 @@ class Ownership:
         now = self._node.clock.monotonic()
         for task, owner in list(self.owners.items()):
             lost = owner.journal.lost.is_set()
-            if lost or (owner.quiet and now - owner.idle_since > IDLE_KEPT_S):
+            kept_s = ENDED_KEPT_S if owner.over else IDLE_KEPT_S
+            if lost or (now - owner.idle_since > kept_s and owner.quiet):
                 self._remove(task, owner)
 
     async def yield_claimed(self) -> None:

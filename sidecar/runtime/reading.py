@@ -65,7 +65,7 @@ class Reading:
             if viewer.caller != caller:
                 raise not_found(task)
             text, state = task_json(viewer.fold), viewer.fold.state
-            if await _soon(owner.journal.written(seq)):
+            if owner.journal.committed >= seq or await _soon(owner.journal.written(seq)):
                 return seq, text, state
             # The store cannot be written, or another session owns the task: what was committed is the truth.
         view = await self.visible(task, caller)

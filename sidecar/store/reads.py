@@ -28,7 +28,7 @@ from sidecar.records import Caller, KeyRow, ListQuery, TaskView
 from sidecar.store.connect import reading_engine
 from sidecar.store.faults import translated
 from sidecar.store.rows import held_of
-from sidecar.store.schema import AT_WORK, LISTED, OPEN, SEQ_BITS, finished, handoffs, inbox, keys, tasks
+from sidecar.store.schema import AT_WORK, LISTED, OPEN, SEQ_BITS, finished, handoffs, inbox, tasks
 
 READERS = 2
 
@@ -114,9 +114,7 @@ class Reads:
 
     async def view(self, task: str) -> TaskView | None:
         """The row that reads use, with the final Task once there is one."""
-        row = select(handoffs.c.id).where(handoffs.c.task == task).scalar_subquery()
-        rows = await self.run(lambda connection: _views(connection, _VIEW.where(tasks.c.handoff == row)))
-        return rows[0] if rows else None
+        return await self.run(lambda connection: _view(connection, task))
 
     async def handoff_row(self, task: str) -> HandoffRow | None:
         """The voter's row of a handoff; None for one it has never heard of."""
@@ -152,13 +150,7 @@ class Reads:
 
     async def keys(self, key_hash: str) -> list[KeyRow]:
         """Dispatches under a message key, oldest generation first."""
-        statement = select(keys).where(keys.c.key_hash == key_hash).order_by(keys.c.generation)
-        return await self.run(
-            lambda connection: [
-                KeyRow(row.key_hash, row.generation, row.task, row.intent, row.answered)
-                for row in connection.execute(statement)
-            ]
-        )
+        return await self.run(lambda connection: _keys(connection, key_hash))
 
     async def inbox_take(self, task: str) -> list[InboxRow]:
         """What waits for a handoff, oldest first. It stays until an append names its ids."""
@@ -193,6 +185,12 @@ class Reads:
             return read(connection)
 
 
+# What every request asks is written out: building a statement costs ten times as much as running it.
+_KEYS = "SELECT key_hash, generation, task, intent, answered FROM keys WHERE key_hash = ? ORDER BY generation"
+_ONE_VIEW = """
+SELECT t.task, t.tenant, t.principal, t.context_id, t.state, t.task_state, t.status_at, t.listed, f.body
+FROM handoffs h JOIN tasks t ON t.handoff = h.id LEFT JOIN finished f ON f.handoff = h.id WHERE h.task = ?
+"""
 _VIEW = select(tasks, finished.c.body).outerjoin(finished, finished.c.handoff == tasks.c.handoff)
 
 
@@ -214,6 +212,21 @@ def _entry(row: Sequence[Any]) -> Entry:
     position, n, session, kind, at, body_hash, prev, digest, body = row
     stored = body.encode() if isinstance(body, str) else body
     return Entry(position & _SEQ_MASK, Fence(n, session), _KINDS[kind], at, body_hash, prev, digest, stored)
+
+
+def _keys(connection: Connection, key_hash: str) -> list[KeyRow]:
+    rows = connection.exec_driver_sql(_KEYS, (key_hash,))
+    return [
+        KeyRow(of, generation, task, intent, bool(answered)) for of, generation, task, intent, answered in rows
+    ]
+
+
+def _view(connection: Connection, task: str) -> TaskView | None:
+    row = connection.exec_driver_sql(_ONE_VIEW, (task,)).first()
+    if row is None:
+        return None
+    id_, tenant, principal, context, state, task_state, status_at, listed, body = row
+    return TaskView(id_, tenant, principal, context, state, task_state, status_at, bool(listed), body)
 
 
 def _views(connection: Connection, statement: Select[Any]) -> list[TaskView]:
