@@ -81,6 +81,7 @@ class Membership:
                 await self._ownership.yield_claimed()
         except StoreError as error:
             self.problem = str(error)
+            node.judges_from = node.clock.monotonic() + node.patience_s
             log.warning("the session could not be renewed and will be tried again: %s", error)
             node.observer.count("renewal_failures")
             return

@@ -31,6 +31,7 @@ class Node:
         group: agents that can continue each other's tasks.
         draining: no new work is taken.
         superseded: a newer sidecar of this name has started: this one owns nothing and only serves reads.
+        judges_from: when the silence of other sessions counts again (seconds, monotonic): see ``living``.
         kick: set to have the supervisor look at once.
     """
 
@@ -45,13 +46,24 @@ class Node:
     group: str = ""
     draining: bool = False
     superseded: bool = False
+    judges_from: float = 0.0
     kick: asyncio.Event = field(default_factory=asyncio.Event)
 
+    @property
+    def patience_s(self) -> float:
+        """How long a session may be silent before it counts as dead."""
+        return (self.config.lease.ttl_ms + self.config.lease.margin_ms) / 1000
+
     async def living(self) -> list[SessionRow]:
-        """The sessions of the store that count as alive: no evidence against them, renewed in time."""
-        lease = self.config.lease
-        limit = lease.ttl_ms + lease.margin_ms
-        return [row for row in await self.store.sessions.list() if row.evidence is None and row.age_ms < limit]
+        """The sessions of the store that count as alive: no evidence against them, renewed in time.
+
+        Who could not renew its own session cannot tell a dead one from a store that took no renewals: after such
+        an outage the others have one lease's time to be heard of before their silence counts.
+        """
+        limit = self.patience_s * 1000
+        judging = self.clock.monotonic() >= self.judges_from
+        rows = await self.store.sessions.list()
+        return [row for row in rows if row.evidence is None and (row.age_ms < limit or not judging)]
 
     async def others_ready(self) -> bool:
         """Another sidecar of this group has an agent and takes work."""

@@ -97,7 +97,6 @@ async def test_a_message_waits_for_an_agent_that_is_being_restarted(stage: Stage
     sidecar = stage.sidecar(f"http://127.0.0.1:{port}", agent__absent_timeout_s=30)
     async with RawAgent(good, port=port):
         await stage.ready()
-    await no_agent(stage, sidecar)
     seen = stage.send(sidecar, "hello")
     blocked = asyncio.ensure_future(stage.rpc(sidecar, "SendMessage", message("hello")))
 

@@ -143,3 +143,26 @@ async def test_an_idle_sidecar_says_so_before_a_message_fails(stage: Stage, disk
         assert after["status"]["state"] == COMPLETED
         assert agent_side.play.asked.count("SendStreamingMessage") == 2
     await stage.verify()
+
+
+async def test_an_outage_longer_than_a_lease_moves_no_run(stage: Stage, disk: Disk) -> None:
+    """Leases of 1 s (the product's 3 s, divided by 3). Nobody could renew, so nobody's silence proves anything."""
+    agent_side = Counting()
+    async with RawAgent(agent_side.play) as agent:
+        owner, standby = (stage.sidecar(agent.url, group="g", lease__ttl_ms=1000) for _ in range(2))
+        await stage.ready()
+        seen = stage.stream(owner, "SendStreamingMessage", message("streamed"))
+        await wait_for(lambda: seen.text.count(" ") > 5)
+        disk.fail()
+        await asyncio.sleep(2)
+        shown = seen.text
+        disk.mend()
+        await stage.ready(owner, standby)
+        await wait_for(lambda: len(seen.text) > len(shown))
+        agent_side.end.set()
+        await seen.ended()
+        assert seen.text == agent_side.text("streamed")
+        assert seen.replaced == 0
+        assert {entry.fence.n for entry in await stage.journal(seen.task_id)} == {1}
+        assert agent_side.play.asked == ["SendStreamingMessage"]
+    await stage.verify()
