@@ -14,9 +14,10 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any, TypeVar
 
 from bridge.handoff import Handoff
 from bridge.journal import TERMINAL, Draft, Entry, Fence, Tip, chain
@@ -27,6 +28,8 @@ from sidecar.ports import Voter
 from sidecar.records import KeyRow, TaskView
 from sidecar.runtime.node import Node
 from sidecar.runtime.notes import notes_of
+
+T = TypeVar("T")
 
 log = logging.getLogger(__name__)
 
@@ -73,6 +76,8 @@ class OwnedJournal:
         self.committed = handoff.tip.seq
         self._offering: asyncio.Task[None] | None = None
         self._progress: asyncio.Future[None] | None = None
+        self._told = asyncio.Event()
+        self._beside: dict[str, asyncio.Future[Any]] = {}
 
     @property
     def task_id(self) -> str:
@@ -123,6 +128,33 @@ class OwnedJournal:
         while self.committed < goal and not self.lost.is_set():
             await self._moved()
         return self.committed >= goal
+
+    async def in_time(self, what: str, work: Coroutine[Any, Any, T]) -> T:
+        """Do what waits for this journal on behalf of a client, who is told of an outage before it gives up.
+
+        Args:
+            what: names the wish. A repeat joins the work for it that is still waiting.
+            work: what is to be done.
+
+        Raises:
+            StoreUnavailable: the journal cannot be written; the work goes on beside, and its outcome is unknown.
+        """
+        working = self._beside.get(what)
+        if working is None:
+            working = self._beside[what] = asyncio.ensure_future(work)
+            working.add_done_callback(lambda _: self._beside.pop(what))
+        else:
+            work.close()
+        telling = asyncio.ensure_future(self._told.wait())
+        try:
+            await asyncio.wait((working, telling), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            telling.cancel()
+        if not working.done():
+            text = "The journal cannot be written, the outcome is unknown"
+            raise StoreUnavailable(text, "ask the same again later")
+        done: T = working.result()
+        return done
 
     async def room(self) -> None:
         """Give everybody else a turn, and wait while too much is on its way to the store.
@@ -207,7 +239,7 @@ class OwnedJournal:
 
     async def _offer_again(self) -> None:
         """Offer what waits, in order, until the store takes it: then the pipeline goes on."""
-        pause, began, told = RETRY_FIRST_S, self._clock.monotonic(), False
+        pause, began = RETRY_FIRST_S, self._clock.monotonic()
         while self._waiting and not self.lost.is_set():
             batch = self._waiting[0]
             first = batch.entries[0]
@@ -215,8 +247,8 @@ class OwnedJournal:
             try:
                 answer = await self._voter.append(append, batch.view, batch.keys, batch.inbox)
             except StoreError as error:
-                if not told and self._clock.monotonic() - began > OUTAGE_TOLD_AFTER_S:
-                    told = True
+                if not self._told.is_set() and self._clock.monotonic() - began > OUTAGE_TOLD_AFTER_S:
+                    self._told.set()
                     self._hub.fail(self.task_id, StoreUnavailable(f"The journal cannot be written: {error}"))
                 await asyncio.sleep(pause)
                 pause = min(pause * 2, RETRY_MOST_S)
@@ -226,6 +258,7 @@ class OwnedJournal:
                 self._sent = Tip(batch.entries[-1].fence, batch.entries[-1].seq, batch.entries[-1].hash)
             else:
                 self._refused(answer)
+        self._told.clear()
         self._offering = None
 
     def _extra(self) -> dict[str, object]:

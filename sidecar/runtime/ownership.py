@@ -246,7 +246,8 @@ class Ownership:
         waits = handoff is not None and handoff.state == State.SUSPENDED
         owner = await self.own(task, "input" if waits and await self.may_run() else "")
         if owner is not None:
-            return await owner.take_input(body, [key], headers)
+            what = f"input {key.key_hash} {key.intent}"
+            return await owner.journal.in_time(what, owner.take_input(body, [key], headers))
         after = handoff.voter.tip.seq if handoff else 0
         await self._leave(task, "input", {"input": body, "key": asdict(key)})
         return after
@@ -255,7 +256,7 @@ class Ownership:
         """Have a task canceled by whoever owns it; False where that is another session, which was told."""
         owner = await self.own(task, "cancel")
         if owner is not None:
-            await owner.cancel(body)
+            await owner.journal.in_time("cancel", owner.cancel(body))
             return True
         await self._leave(task, "cancel", body)
         return False

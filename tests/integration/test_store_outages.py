@@ -12,7 +12,18 @@ import pytest
 
 from tests.integration.broken_disk import DISKS, Disk
 from tests.integration.raw_agent import Exchange, Json, RawAgent
-from tests.integration.scripted import COMPLETED, WORKING, Play, chunk, status, task
+from tests.integration.scripted import (
+    CANCELED,
+    COMPLETED,
+    INPUT_REQUIRED,
+    WORKING,
+    Play,
+    answer,
+    chunk,
+    status,
+    stream,
+    task,
+)
 from tests.integration.stage import SidecarProcess, Stage, message, wait_for
 
 TOLD_WITHIN_S = 5.0
@@ -166,3 +177,45 @@ async def test_an_outage_longer_than_a_lease_moves_no_run(stage: Stage, disk: Di
         assert {entry.fence.n for entry in await stage.journal(seen.task_id)} == {1}
         assert agent_side.play.asked == ["SendStreamingMessage"]
     await stage.verify()
+
+
+async def test_messages_and_cancels_for_a_known_task_are_answered_in_time(stage: Stage, disk: Disk) -> None:
+    """What they wanted is carried out once the disk writes again, although they were told that nobody knows."""
+
+    async def asks_or_runs(exchange: Exchange) -> None:
+        said = exchange.rpc["params"]["message"]
+        name = said["parts"][0]["text"]
+        ending = [] if name == "run" else [status(COMPLETED if name == "answer" else INPUT_REQUIRED, taskId="ask")]
+        await stream(task(WORKING, id="ask" if name == "answer" else name), *ending, end=name != "run")(exchange)
+
+    play = Play(SendStreamingMessage=asks_or_runs, CancelTask=answer(task(CANCELED, id="run")["task"]))
+    async with RawAgent(play) as agent:
+        sidecar = stage.sidecar(agent.url)
+        await stage.ready()
+        asking, running = (stage.stream(sidecar, "SendStreamingMessage", message(name)) for name in ("ask", "run"))
+        await wait_for(lambda: asking.state == INPUT_REQUIRED and running.state == WORKING)
+        disk.fail()
+        began = time.monotonic()
+        follow_up = message("answer", taskId=asking.task_id)
+        answers = await asyncio.gather(
+            stage.rpc(sidecar, "SendMessage", follow_up),
+            stage.rpc(sidecar, "CancelTask", {"id": running.task_id}),
+        )
+        assert time.monotonic() - began < TOLD_WITHIN_S
+        for refused in answers:
+            complaint(refused["error"])
+        disk.mend()
+        await stage.ready(sidecar)
+
+        async def sent_again() -> Json | None:
+            return (await stage.rpc(sidecar, "SendMessage", follow_up)).get("task")
+
+        again = await wait_for(sent_again)
+        assert (again["id"], again["status"]["state"]) == (asking.task_id, COMPLETED)
+        await wait_for(partial(state_is, stage, sidecar, running.task_id, CANCELED))
+        assert play.asked.count("SendStreamingMessage") == 3  # the repeats have joined the first
+    await stage.verify()
+
+
+async def state_is(stage: Stage, sidecar: SidecarProcess, task_id: str, state: str) -> bool:
+    return bool((await stage.task(sidecar, task_id))["status"]["state"] == state)
