@@ -206,6 +206,10 @@ class Shown:
         asks = same_status(question.status, task.get("status") or {})
         return question.answer if asks and not tells_of(task, question.answer) else None
 
+    def awaits(self, task: Json) -> bool:
+        """Whether the run waits at the question that clients look at, as a Task of its agent shows."""
+        return self.open and (task.get("status") or {}).get("state") == INPUT_REQUIRED
+
     def begin_run(self) -> None:
         """Another run begins at the cut; nothing of what is shown is its own yet."""
         self.base = self.cut

@@ -7,12 +7,14 @@ and log is told the same. This file must not know when one of them is due.
 from __future__ import annotations
 
 import logging
+from collections.abc import Collection
 
-from bridge.a2a.dialect import FAILED
+from bridge.a2a.dialect import FAILED, INPUT_REQUIRED
 from bridge.a2a.faults import A2AFault
 from bridge.handoff import State
 from bridge.journal import Draft, Kind
 from bridge.jsontext import write
+from sidecar.ports import RunEnd
 from sidecar.records import Json
 from sidecar.runtime.node import Node
 from sidecar.runtime.owned import OwnedJournal
@@ -41,10 +43,15 @@ class Endings:
         self._node.observer.count("dead_letters")
         log.error("task %s: dead letter after %d attempts", *self._about(attempts), extra=self._extra())
 
-    def orphan(self, reason: str) -> None:
-        """The run is lost: whoever can resume the handoff may claim it."""
+    def orphan(self, reason: str, of: Collection[State] = (State.CLAIMED, State.RUNNING)) -> None:
+        """The run is lost: whoever can resume the handoff may claim it.
+
+        Args:
+            reason: why, as the journal says it.
+            of: the states in which there is something to give up.
+        """
         journal = self._journal
-        if journal.lost.is_set() or journal.handoff.state not in (State.CLAIMED, State.RUNNING):
+        if journal.lost.is_set() or journal.handoff.state not in of:
             return
         self._write(Kind.ORPHANED, {"reason": reason, "by": self._node.name})
         self._node.observer.count("orphaned", reason=reason)
@@ -68,7 +75,11 @@ class Endings:
         body = {"messageId": input_body.get("id", "?"), "input": position, "error": error}
         self._write(Kind.ANSWERED, body)
         if suspended:
-            self._write(Kind.SUSPENDED, {"state": suspended})
+            self.wait_again(suspended)
+
+    def wait_again(self, state: str = INPUT_REQUIRED) -> None:
+        """The run waits for its client, as it did before it was asked."""
+        self._write(Kind.SUSPENDED, {"state": state})
 
     def _write(self, kind: Kind, body: Json) -> None:
         self._journal.write([Draft(kind, write(body))], self._viewer.row)
@@ -78,6 +89,12 @@ class Endings:
 
     def _extra(self) -> dict[str, object]:
         return {"task": self._journal.task_id, "fence": self._journal.fence.n}
+
+
+def unusable(end: RunEnd) -> str:
+    """What is said of a request that led to nothing that could be used."""
+    status = f" (HTTP status {end.status})" if end.status else ""
+    return f"The agent's answer cannot be used{status}: {end.detail or end.kind.value}"
 
 
 def has_ended(task_id: str, state: str) -> A2AFault:

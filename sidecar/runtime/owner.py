@@ -126,9 +126,10 @@ class Owner:
         request = Request(Ask.FOLLOW, body, headers, position)
         if waited:
             await self._settle_down()
-            self.start(request)
+            if not self.over:  # another message may have come first and led to the end
+                self.start(request)
         elif self.working:
-            self._asides.start(self._pursuit.forward(request))
+            self._asides.start(self._forward(request))
         return position
 
     async def cancel(self, body: Json, inbox: Sequence[int] = ()) -> None:
@@ -205,9 +206,17 @@ class Owner:
             if not self._rests:
                 self._node.kick.set()
 
+    async def _forward(self, request: Request) -> None:
+        await self._pursuit.forward(request)
+        if self._work is not None:
+            await asyncio.wait([self._work])
+        if self.journal.handoff.state is State.SUSPENDED and not self.working and not self.journal.lost.is_set():
+            # The stream that was followed ended at a question; this message's turn may have led on from there.
+            self.start(Request(Ask.REATTACH))
+
     async def _settle_down(self) -> None:
         """The last request has led to a question: let its stream end before the next one begins."""
-        if self._work is not None and not self._work.done():
+        while self._work is not None and not self._work.done():  # several messages may wait here: one goes on
             await asyncio.wait([self._work], timeout=ANSWER_ENDS_S)
             self._pursuit.stop_following()
             await asyncio.wait([self._work])

@@ -24,7 +24,7 @@ from sidecar.failpoints import reach
 from sidecar.ports import AgentRun, EndKind, Probe, RunEnd
 from sidecar.records import Json
 from sidecar.runtime.asides import Asides
-from sidecar.runtime.endings import Endings
+from sidecar.runtime.endings import Endings, unusable
 from sidecar.runtime.node import Node
 from sidecar.runtime.owned import OwnedJournal
 from sidecar.runtime.relay import Relay
@@ -66,6 +66,7 @@ class Pursuit:
         self.relay: Relay = requests.relay(journal, viewer)
         self.progress_at = node.clock.monotonic()
         self._agent_due: float | None = None
+        self._forwarded: set[int] = set()
 
     async def run(self, request: Request | None) -> None:
         """Carry out a request and all that follow from it."""
@@ -103,6 +104,7 @@ class Pursuit:
 
     async def forward(self, request: Request) -> None:
         """A message for a run that is at work: the agent gets it beside the stream that is being followed."""
+        self._forwarded.add(request.position)
         agent_run = await self._node.link.start(self._message(request), request.headers)
         async for _ in agent_run.batches():
             pass
@@ -216,7 +218,7 @@ class Pursuit:
                 return None
             self._endings.orphan("agent_gone")
             return None
-        error = end.error or error_object("InvalidAgentResponse", _unusable(end))
+        error = end.error or error_object("InvalidAgentResponse", unusable(end))
         if request.ask is Ask.BEGIN:
             self.relay.answer_error(error)
         elif request.ask is Ask.RESUME:
@@ -258,7 +260,9 @@ class Pursuit:
                     answer = self.relay.run.shown.owed(task)
                     if answer is not None:
                         return Request(Ask.FOLLOW, answer)
-                    self._forward_unheard(task, due)
+                    if not self._forward_unheard(task, due) and self.relay.run.shown.awaits(task):
+                        self._endings.wait_again()
+                        return None
                     due = None
                 if not self._settled():
                     await self._follow(await self._node.link.subscribe(agent_task), overlap)
@@ -267,10 +271,11 @@ class Pursuit:
                 await asyncio.sleep(pause)
         return self._after_settling()
 
-    def _forward_unheard(self, task: Json, due: Mapping[int, Json]) -> None:
-        for position, body in due.items():
-            if not tells_of(task, body):
-                self._asides.start(self.forward(Request(Ask.FOLLOW, body, {}, position)))
+    def _forward_unheard(self, task: Json, due: Mapping[int, Json]) -> bool:
+        unheard = {at: body for at, body in due.items() if at not in self._forwarded and not tells_of(task, body)}
+        for position, body in unheard.items():
+            self._asides.start(self.forward(Request(Ask.FOLLOW, body, {}, position)))
+        return bool(unheard)
 
     def _again(self) -> Request | None:
         """The agent has forgotten the run: it begins anew, unless it has begun too often."""
@@ -292,8 +297,3 @@ class Pursuit:
 
     def _extra(self) -> dict[str, object]:
         return {"task": self._journal.task_id, "fence": self._journal.fence.n}
-
-
-def _unusable(end: RunEnd) -> str:
-    status = f" (HTTP status {end.status})" if end.status else ""
-    return f"The agent's answer cannot be used{status}: {end.detail or end.kind.value}"

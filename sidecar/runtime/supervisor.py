@@ -222,9 +222,6 @@ class Supervisor:
         if owner.working or handoff.terminal is not None:
             return
         match decision:
-            case Reattach() if handoff.state is State.SUSPENDED and handoff.due:
-                position, body = next(iter(handoff.due.items()))
-                owner.start(Request(Ask.FOLLOW, body, {}, position))
             case Reattach():
                 owner.start(Request(Ask.REATTACH))
             case Resume(cut=cut):

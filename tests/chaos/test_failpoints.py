@@ -204,6 +204,27 @@ async def test_a_sidecar_and_its_agent_die_at_every_point(tmp_path: Path) -> Non
     await play_all(STORIES, tmp_path, both=True)
 
 
+async def test_commits_that_are_told_late_lead_to_nothing_else(tmp_path: Path) -> None:
+    """Nobody dies: what others read from the store is only ahead of what its writer has been told, or behind."""
+    late = "store.before_commit=sleep:15, store.after_commit=sleep:40"
+
+    async def one(number: int, story: Story) -> None:
+        cast = Cast(tmp_path / str(number), story.kind, both=False, standby=True)
+        try:
+            await cast.stage.ready()
+            expected = await story.tell(cast, "")
+            assert cast.b is not None
+            await cast.rearm(cast.b, late)
+            assert await story.tell(cast, late) == expected
+            await cast.settled(expected)
+            assert not cast.deaths
+        finally:
+            await cast.stage.close()
+
+    told = [story for story in STORIES if story.tell in (ask, answer_elsewhere, cancel)] + [STORIES[0]]
+    await asyncio.gather(*(one(*each) for each in enumerate(told)))
+
+
 def test_every_failpoint_has_a_story() -> None:
     told = {
         point.partition("=")[0] for story in STORIES for point in story.points

@@ -14,10 +14,8 @@ from pathlib import Path
 import pytest
 
 from bridge.handoff import Handoff
-from bridge.jsontext import parse
 from tests.chaos.dying import PATIENCE_S, Cast, plain, tagged
 from tests.integration.agent_card import RPC_PATH
-from tests.integration.agents import free_port
 from tests.integration.processes import ROOT, AgentProcess
 from tests.integration.recording import Json
 from tests.integration.stage import Stage, message, wait_for
@@ -140,59 +138,41 @@ async def test_case_44_a_repeated_answer_joins_the_turn_that_it_began(stage: Sta
     await stage.verify()
 
 
-def paying_agent(stage: Stage, name: str) -> AgentProcess:
-    port, log = free_port(), str(stage.directory / f"{name}.jsonl")
-    command = [
-        sys.executable,
-        "-m",
-        "tests.chaos.turns",
-        "--agent",
-        "steady",
-        "--port",
-        str(port),
-        "--exec-log",
-        log,
-    ]
-    stage.processes.append(agent := AgentProcess(name, port, command, stage.directory, RPC_PATH))
-    return agent
-
-
-@pytest.mark.parametrize("dies", ["agent", "agent and sidecar"])
-async def test_cases_46_47_a_resumed_agent_adds_no_turn_and_pays_once(stage: Stage, dies: str) -> None:
-    """Case 47 light: a receipt is durable before what follows the next step is."""
-    agents = [paying_agent(stage, name) for name in ("one", "two")]
-    a, b = (stage.sidecar(each, lease__ttl_ms=800, lease__margin_ms=100) for each in agents)
+async def test_two_answers_at_once_are_two_turns(stage: Stage) -> None:
+    agent = stage.agent("input")
+    a = stage.sidecar(agent)
     await stage.ready()
-    params = message("pages=8 pace=0.05")
-    direct = stage.stream(a, "SendStreamingMessage", params)
-    await wait_for(lambda: "[3]" in direct.text)
-    agents[0].kill()
-    if dies != "agent":
-        a.kill()
-    seen = stage.stream(b, "SendStreamingMessage", params)  # attaches
-    await seen.ended()
-    assert seen.text == "".join(f"[{page}]" for page in range(1, 9))
-    assert seen.task_id == direct.task_id
-    assert [len(each.journal()) for each in agents] == [1, 1]
-    assert sum(len(each.journal("turn")) for each in agents) == 1
-    said = (await stage.task(b, seen.task_id))["history"]
-    assert sum(each["role"] == "ROLE_USER" for each in said) == 1
-    for page in range(1, 9):
-        assert sum(len(each.journal(f"paid {page}")) for each in agents) == 1, page
-    await _receipts_precede(stage, seen.task_id)
+    task_id = (await stage.rpc(a, "SendMessage", message("questions=2")))["task"]["id"]
+    given = [message(word, taskId=task_id) for word in ("one", "two")]
+    await asyncio.gather(*(stage.rpc(a, "SendMessage", each) for each in given))
+    await wait_for(partial(_all_over, stage))
+    assert (await stage.task(a, task_id))["status"]["state"] == COMPLETED
+    assert sorted(str(line["text"]) for line in agent.journal()) == ["one", "questions=2", "two"]
+    assert await stage.metric(a, "owner_failures") == 0
     await stage.verify()
 
 
-async def _receipts_precede(stage: Stage, task_id: str) -> None:
-    done: list[str] = []
-    for entry in await stage.journal(task_id):
-        body = parse(entry.body or b"{}")
-        if entry.kind == "step":
-            done += [each["step"] for each in body["receipts"] if each["phase"] == "done"]
-        for page in range(2, 9):
-            if entry.kind == "event" and f"[{page}]" in str(body.get("event", {}).get("artifactUpdate", "")):
-                assert f"pay {page - 1}" in done, f"page {page} is shown before page {page - 1}'s receipt is kept"
-    assert len(done) >= 7
+async def test_a_message_to_a_task_at_work_outlives_the_sidecar_that_took_it(quick: None, tmp_path: Path) -> None:
+    cast = Cast(tmp_path / "stage", "long", both=False, standby=False)
+    try:
+        await cast.stage.ready()
+        await cast.rearm(cast.a, "input.after_commit=kill")
+        params = tagged("steps=20 pace=0.1")
+        working = asyncio.ensure_future(cast.insist(params))
+        await wait_for(partial(_begun, cast))
+        (task_id,) = await cast.stage.task_ids()
+        more = tagged("more", taskId=task_id)
+        assert (await cast.insist(more))["id"] == (await working)["id"] == task_id
+        assert cast.deaths == 1
+        assert [runs_of(cast.agents[0], each) for each in (params, more)] == [1, 1]
+        await cast.stage.verify()
+    finally:
+        await cast.stage.close()
+
+
+async def _begun(cast: Cast) -> bool:
+    ids = await cast.stage.task_ids()
+    return bool(ids) and (await cast.stage.kinds(ids[0])).count("event") > 5
 
 
 async def test_case_48_a_context_of_another_task_is_refused_before_the_agent_hears(stage: Stage) -> None:

@@ -106,8 +106,12 @@ def test_an_answer_is_owed_while_the_agent_asks_on_and_does_not_know_it() -> Non
     asking = task("INPUT_REQUIRED", "which?")
     assert shown.owed(asking) is None, "nothing was answered"
     assert Shown().owed(asking) is None, "nothing was asked"
+    assert shown.awaits(asking)
+    assert not shown.awaits(task("WORKING"))
+    assert not Shown().awaits(asking)
     shown.apply(Kind.INPUT, answer)
     assert shown.owed(asking) == answer
+    assert not shown.awaits(asking)
     assert shown.owed({**asking, "history": [{"messageId": "m1"}]}) == answer
     assert shown.owed({**asking, "history": [{"messageId": "m1"}, answer["message"]]}) is None
     assert shown.owed({**asking, "status": {"state": "TASK_STATE_INPUT_REQUIRED"}}) is None
