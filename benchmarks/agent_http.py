@@ -1,6 +1,6 @@
 """Which HTTP client should drive the agent? Measures the candidates against the canned agent.
 
-usage: python -m benchmarks.agent_http [--tools DIR] [--events 20000] [--requests 3000] [--rounds 3]
+usage: python -m benchmarks.agent_http [--events 20000] [--requests 3000] [--rounds 3]
 
 Prints, for each candidate: events/s of one stream, parsed to dicts, and the median and 99th percentile of one
 small JSON-RPC POST on a kept-alive connection; then the same for the product's own layer, which checks every
@@ -11,14 +11,12 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import os
 import socket
 import statistics
 import subprocess
 import sys
 import time
 from collections.abc import Awaitable, Callable
-from pathlib import Path
 
 import aiohttp
 import httpx
@@ -95,7 +93,7 @@ async def latency(post: Callable[[], Awaitable[object]], requests: int) -> tuple
 async def bare(port: int, requests: int) -> tuple[float, float]:
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     data = body("SendMessage")
-    head = b"POST /a2a/jsonrpc HTTP/1.1\r\nhost: x\r\ncontent-length: %d\r\n\r\n" % len(data)
+    head = b"POST /rpc HTTP/1.1\r\nhost: x\r\ncontent-length: %d\r\n\r\n" % len(data)
 
     async def post() -> None:
         writer.write(head + data)
@@ -107,7 +105,7 @@ async def bare(port: int, requests: int) -> tuple[float, float]:
 
 
 async def measure(port: int, args: argparse.Namespace) -> None:
-    url = f"http://127.0.0.1:{port}/a2a/jsonrpc"
+    url = f"http://127.0.0.1:{port}/rpc"
     stream, small = body("SendStreamingMessage", args.events), body("SendMessage")
     timeout = aiohttp.ClientTimeout(total=None, sock_connect=2)
     async with (
@@ -156,8 +154,6 @@ async def measure(port: int, args: argparse.Namespace) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser()
-    tools = os.environ.get("SHARED_TOOLS", str(Path(__file__).parents[2] / "shared" / "tools"))
-    parser.add_argument("--tools", default=tools)
     parser.add_argument("--events", type=int, default=20_000)
     parser.add_argument("--requests", type=int, default=3000)
     parser.add_argument("--rounds", type=int, default=3)
@@ -166,7 +162,7 @@ def main() -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    agent = subprocess.Popen([sys.executable, f"{args.tools}/a2a/stub_agent.py", str(port)])
+    agent = subprocess.Popen([sys.executable, "-m", "benchmarks.canned_agent", "--port", str(port)])
     try:
         while True:
             try:
