@@ -36,11 +36,15 @@ class Intake:
         node: what this sidecar holds in common.
         ownership: claims handoffs and drives the ones that are owned here.
         reading: knows which tasks a caller may see.
+
+    Attributes:
+        told: messages whose response was written out just now: their rows may not say so yet.
     """
 
     def __init__(self, node: Node, ownership: Ownership, reading: Reading) -> None:
         self._node, self._ownership, self._reading = node, ownership, reading
         self._one_at_a_time = OneAtATime()
+        self.told: set[KeyRow] = set()
 
     async def send(self, call: SendCall) -> Sent:
         """See ``ports.Tasks.send``.
@@ -105,7 +109,7 @@ class Intake:
         # Without authentication only an unguessable id proves that the same client sends again.
         if row.intent != wanted or not (durable or is_random_uuid(message_id)):
             return False
-        return durable or not row.answered
+        return durable or not (row.answered or row in self.told)
 
     async def _later(self, call: SendCall, key: MessageKey, digest: str, public: str) -> Sent:
         node = self._node

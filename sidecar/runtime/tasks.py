@@ -19,6 +19,8 @@ from sidecar.runtime.ownership import Ownership
 from sidecar.runtime.reading import Reading
 
 CANCEL_ELSEWHERE_S = 5.0
+MOMENT_S = 0.02
+REMEMBERED_S = 1.0
 
 
 class RuntimeTasks:
@@ -35,8 +37,8 @@ class RuntimeTasks:
         self._intake = Intake(node, ownership, self._reading)
 
     async def send(self, call: SendCall) -> Sent:
-        """Journal a message and see that it runs."""
-        if self._node.draining:
+        """Journal a message and see that it runs; while draining, elsewhere."""
+        if self._node.draining and not await self._node.others_ready():
             raise A2AFault("Internal", "This sidecar is shutting down: send the message again, to another one.")
         sent = await self._intake.send(call)
         reach("accept.before_answer")
@@ -47,8 +49,18 @@ class RuntimeTasks:
         return self._node.hub.tail(task_id, after, past_questions=past_questions)
 
     async def answered(self, sent: Sent) -> None:
-        """The response to this message was written out."""
-        await self._ownership.answered(sent)
+        """The response to this message was written out.
+
+        Nobody waits for the record of it: all those of one moment are written together, in one commit.
+        Until then this process remembers; if it dies, a repeat of the message attaches to the same answer.
+        """
+        loop, told = asyncio.get_running_loop(), self._intake.told
+        told.add(sent.key)
+        try:
+            await asyncio.sleep(MOMENT_S - loop.time() % MOMENT_S)
+            await self._ownership.answered(sent)
+        finally:
+            loop.call_later(REMEMBERED_S, told.discard, sent.key)
 
     async def get(self, task_id: str, caller: Caller, history_length: int | None = None) -> bytes:
         """The Task as JSON text."""

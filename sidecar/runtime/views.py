@@ -34,7 +34,8 @@ def row_of(handoff: Handoff, fold: TaskFold, caller: Caller, context_id: str, at
         handoff.task_id,
         caller.tenant,
         caller.principal,
-        context_id,
+        # A reply may name a context of its agent's; its row is of no task, and says what the journal says of it.
+        context_id if exists else handoff.dispatched.get("context") or "",
         str(_at_work(handoff)),
         status.get("state", ""),
         _moment(status, at_ms),
