@@ -8,7 +8,7 @@ READY := $(VENV)/.ready
 PIP := $(BIN)/python -m pip -qq --disable-pip-version-check
 SOURCES := .
 
-.PHONY: demo test check lint format lock clean help
+.PHONY: demo test bench check lint format lock clean help
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -19,6 +19,9 @@ demo: $(READY) ## kill an agent in the middle of its work and watch the task fin
 
 test: $(READY) ## every test suite, each within its time budget
 	@$(BIN)/python tests/suites.py
+
+bench: $(READY) ## measure on this machine, beside the direct agent; ARGS=--quick takes a minute
+	@$(BIN)/python -m benchmarks $(ARGS)
 
 check: lint test ## everything that CI runs: format, lint, types, import contracts, tests
 
