@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -98,10 +99,17 @@ def dispatch(arguments: Sequence[str], env: Mapping[str, str]) -> int:
 
 def run(config: Config) -> int:
     """Start the sidecar and stay until it is told to stop."""
+    # A container's process 1 ignores what it has no handler for: told to stop while it starts, it would be killed
+    # only after the engine's patience. There is nothing to hand over yet; the server sets its own handlers.
+    signal.signal(signal.SIGTERM, _end)
     ready = ready_to_run(config)
     from sidecar.main import run as serve  # noqa: PLC0415 - the server's libraries, which reading does not need
 
     return serve(ready) or 0
+
+
+def _end(*_: object) -> NoReturn:
+    sys.exit(0)
 
 
 def read(given: argparse.Namespace, config: Config) -> int:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import signal
 import sqlite3
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -177,3 +179,29 @@ def test_a_reader_that_has_seen_enough_is_not_an_error(store: Path) -> None:
     done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout.strip() in ("0", "141")
     assert done.stderr == ""
+
+
+def test_told_to_stop_while_it_starts_it_ends(tmp_path: Path) -> None:
+    """As a container's process 1 it would not even hear a signal that it has no handler for."""
+    env = {name: value for name, value in os.environ.items() if not name.startswith("DHP_")}
+    command = [sys.executable, "-m", "sidecar.cli", "run", "--agent", "http://127.0.0.1:9", "--port", "0"]
+    command += ["--control-port", "0", "--store", f"sqlite:///{tmp_path / 'journal.db'}"]
+    starting = subprocess.Popen(command, env=env, stderr=subprocess.PIPE, text=True)
+    try:
+        deadline = time.monotonic() + 20
+        while not catches(starting.pid, signal.SIGTERM):
+            assert time.monotonic() < deadline
+        starting.terminate()
+        _, said = starting.communicate(timeout=20)
+    finally:
+        starting.kill()
+    assert starting.returncode == 0, said
+    assert "serves" not in said
+    assert "Traceback" not in said
+
+
+def catches(pid: int, number: int) -> bool:
+    """Whether a process has a handler for a signal (proc(5))."""
+    lines = Path(f"/proc/{pid}/status").read_text(encoding="ascii").splitlines()
+    caught = int(next(line.split()[1] for line in lines if line.startswith("SigCgt:")), 16)
+    return bool(caught >> (number - 1) & 1)
