@@ -31,7 +31,7 @@ SUITES = (
     Suite("unit", 150, ("--cov=bridge", "--cov-branch", "--cov-fail-under=100", "--cov-report=term:skip-covered")),
     Suite("contract", 60),
     Suite("integration", 180),
-    Suite("chaos", 90),
+    Suite("chaos", 180),
 )
 
 

@@ -117,7 +117,9 @@ async def take_over(cast: Cast, failpoints: str) -> Any:
                 if cast.both:
                     cast.agents[0].start()
                 cast.a.start(failpoints)
-        await wait_for(lambda: not claimant.alive, PATIENCE_S, f"{claimant.name} dies at {failpoints}")
+        await wait_for(
+            lambda: cast.deaths > 1 or not claimant.alive, PATIENCE_S, f"{claimant.name} dies at {failpoints}"
+        )
         await cast.mended()
     return plain(await following)
 
