@@ -10,7 +10,10 @@ import gc
 import logging
 import signal
 import sys
+from collections.abc import Coroutine
+from contextlib import suppress
 from dataclasses import replace
+from typing import Any
 
 import uvloop
 
@@ -44,6 +47,7 @@ COLLECT_AFTER = (20_000, 20, 50)
 interpreter's 700, a quarter of a stream's time went into looking through folds that are in use."""
 
 DRAIN_LOOK_S = 0.05
+LAST_WORDS_S = 1.0
 
 
 class Sidecar:
@@ -115,16 +119,36 @@ class Sidecar:
         return reasons
 
     async def drain(self) -> None:
-        """Take no new work; hand over what runs if somebody can take it; let clients read on meanwhile."""
+        """Take no new work; hand over what runs as soon as somebody can take it; let clients read on meanwhile.
+
+        Where nobody can, what runs here runs on: its clients are told how it ended, if that is in time. Whatever
+        is left then belongs to the next sidecar that starts, which finds the run that is alive.
+        """
         node = self.node
         node.draining = True
         self.membership.renew_now()
-        if not await node.others_ready():
-            return
-        await self.ownership.release_all("drain")
-        deadline = node.clock.monotonic() + node.config.drain_s
-        while self.front.open_responses and node.clock.monotonic() < deadline:  # noqa: ASYNC110 - ends by itself
-            await asyncio.sleep(DRAIN_LOOK_S)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(node.config.drain_s):
+                while await self._drains():  # noqa: ASYNC110 - looks at the store, too
+                    await asyncio.sleep(DRAIN_LOOK_S)
+                async with asyncio.timeout(LAST_WORDS_S):  # of what has ended; nothing else ends any more
+                    while self.front.open_responses:  # noqa: ASYNC110 - they end by themselves
+                        await asyncio.sleep(DRAIN_LOOK_S)
+        if self.front.open_responses:
+            log.warning("the drain is over: %d responses are cut", self.front.open_responses)
+
+    async def _drains(self) -> bool:
+        """One look: hand over what can be; whether there is anything left to wait for."""
+        node, ownership = self.node, self.ownership
+        try:
+            if not node.superseded:
+                if not await node.others_ready():
+                    return node.link.ready and any(each.working for each in ownership.owners.values())
+                await ownership.release_all("drain")
+        except StoreError as error:
+            log.warning("handing over failed and will be tried again: %s", error)
+            return True
+        return self.front.open_responses > 0
 
     async def keep_card(self) -> None:
         """Keep the agent's card: for gateways, and so that a restart without the agent knows the paths."""
@@ -140,8 +164,10 @@ class Sidecar:
         node = self.node
         others = [row for row in await node.living() if row.group and row.session != node.session]
         groups = {row.group for row in others}
-        if not node.group and len(groups) == 1:
-            node.group = groups.pop()
+        if not node.config.group and node.group not in groups:
+            # Nobody of the group lives: those that were here before tell as much as is needed for reads.
+            known = groups or ({node.group} if node.group else await self.store.kept_names("group "))
+            node.group = known.pop() if len(known) == 1 else node.group
         card = await self.store.kept(f"group {node.group}") if node.group else None
         ready = sorted(row.url for row in others if row.group == node.group and row.ready and not row.draining)
         return GroupView(parse(card) if card else None, ready[0] if ready else "")
@@ -182,10 +208,10 @@ async def serve(config: Config) -> int:
     servers = [(server(sidecar.front), listener)]
     if control is not None:
         servers.append((server(control_app(sidecar, sidecar.metrics)), control))
-    stop = asyncio.Event()
     loop = asyncio.get_running_loop()
+    stop, at_once = asyncio.Event(), asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stop.set)
+        loop.add_signal_handler(number, _told, stop, at_once)
     work = [
         loop.create_task(each)
         for each in (
@@ -205,21 +231,39 @@ async def serve(config: Config) -> int:
     for task in failed:
         log.critical("a part of the sidecar failed; it stops", exc_info=task.exception())
     if not failed:
-        await sidecar.drain()
+        await _unless(at_once, sidecar.drain())
     sidecar.front.drain()
     for each, _ in servers:
         each.should_exit = True
+        each.force_exit = at_once.is_set()
     await asyncio.wait(work[-len(servers) :], timeout=5)
     for task in work:
         task.cancel()
     await asyncio.gather(*work, return_exceptions=True)
     await sidecar.front.close()
     await sidecar.ownership.close()
-    await store.sessions.release(session)
+    try:
+        await store.sessions.release(session)
+    except StoreError as error:
+        log.warning("the session could not be released, the end of this process shows it: %s", error)
     await sidecar.link.close()
     await store.close()
     log.info("sidecar %s stopped", config.name, extra={"session": session.session})
     return 1 if failed else 0
+
+
+def _told(stop: asyncio.Event, at_once: asyncio.Event) -> None:
+    """A signal has come: the first one begins the drain, a later one ends it."""
+    (at_once if stop.is_set() else stop).set()
+
+
+async def _unless(event: asyncio.Event, work: Coroutine[Any, Any, None]) -> None:
+    """Do something, and leave it when the event is set."""
+    working, waiting = asyncio.ensure_future(work), asyncio.ensure_future(event.wait())
+    await asyncio.wait((working, waiting), return_when=asyncio.FIRST_COMPLETED)
+    for each in (working, waiting):
+        each.cancel()
+    await asyncio.gather(working, waiting, return_exceptions=True)
 
 
 def run(config: Config) -> int:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 
 from bridge.a2a.dialect import AUTH_REQUIRED, CANCELED
 from bridge.a2a.faults import A2AFault
@@ -30,6 +31,7 @@ CANCEL_GRACE_S = 2.0
 ANSWER_ENDS_S = 1.0
 REBOUND_LOOK_FIRST_S = 0.1
 REBOUND_LOOK_MOST_S = 2.0
+_TO_HAND_OVER = (State.CLAIMED, State.RUNNING, State.SUSPENDED)
 
 
 class Owner:
@@ -76,6 +78,11 @@ class Owner:
         return self.journal.handoff.terminal is not None
 
     @property
+    def ended(self) -> bool:
+        """The terminal entry is durable."""
+        return self.over and self.journal.committed == self.journal.handoff.tip.seq
+
+    @property
     def working(self) -> bool:
         """A request to the agent is being followed."""
         return self._work is not None and not self._work.done()
@@ -108,11 +115,11 @@ class Owner:
 
     async def take_input(
         self, body: Json, keys: Sequence[KeyRow], headers: Mapping[str, str], inbox: Sequence[int] = ()
-    ) -> int:
+    ) -> int | None:
         """Journal a later message and see that the agent gets it.
 
         Returns:
-            The position of its ``input`` entry.
+            The position of its ``input`` entry; None if another session owned the handoff before it was durable.
 
         Raises:
             A2AFault: the task has ended.
@@ -122,26 +129,34 @@ class Owner:
         waited = self.journal.handoff.state is State.SUSPENDED
         position = self.write([Draft(Kind.INPUT, write(body))], keys, inbox)
         self.relay.note_input(body)
-        await self.journal.written(position)
+        if not await self.journal.written(position):
+            return None
         request = Request(Ask.FOLLOW, body, headers, position)
         if waited:
             await self._settle_down()
-            if not self.over:  # another message may have come first and led to the end
+            if self._node.draining:
+                await self.hand_over("drain")  # whoever claims it finds the answer in the journal
+            elif not self.over:  # another message may have come first and led to the end
                 self.start(request)
         elif self.working:
             self._asides.start(self._forward(request))
         return position
 
-    async def cancel(self, body: Json, inbox: Sequence[int] = ()) -> None:
+    async def cancel(self, body: Json, inbox: Sequence[int] = ()) -> bool:
         """Record the wish, pass it to the agent, and see that the task ends.
+
+        Returns:
+            Whether the wish is durable: if the task has not ended, the next owner carries it out.
 
         Raises:
             A2AFault: it has ended already.
         """
         if self.over:
             raise A2AFault("TaskNotCancelable", f"Task {self.task_id} has already ended", {"taskId": self.task_id})
-        await self.journal.written(self.write([Draft(Kind.CANCEL, write(body))], (), inbox))
+        if not await self.journal.written(self.write([Draft(Kind.CANCEL, write(body))], (), inbox)):
+            return False
         await self.carry_out_cancel()
+        return True
 
     async def carry_out_cancel(self) -> None:
         """Have a recorded wish to cancel carried out: by the agent if it can, else by the sidecar's own word."""
@@ -177,11 +192,16 @@ class Owner:
 
     async def hand_over(self, reason: str) -> None:
         """Give the handoff up, so that another sidecar may claim it at once; tell the agent's run to stop."""
-        Endings(self._node, self.journal, self.viewer).orphan(reason)
+        if self.journal.lost.is_set():
+            return
+        working = self.working
+        Endings(self._node, self.journal, self.viewer).orphan(reason, _TO_HAND_OVER)
         await self.journal.written()
         self.journal.abandon()
-        if self.working:
-            await self._pursuit.tell_to_stop()
+        if working and not self.over:
+            with suppress(TimeoutError):  # it may hang; whoever resumes does not wait for it
+                async with asyncio.timeout(CANCEL_GRACE_S):
+                    await self._pursuit.tell_to_stop()
 
     async def tell_to_stop(self) -> None:
         """Ask the agent to cancel the run that was followed last."""

@@ -124,7 +124,8 @@ class Ownership:
                 return None
             handoff = Handoff.fold(task, entries)
             # What this session gave up is nobody's: it is claimed anew, under a fence of its own.
-            if entries[-1].fence.session == self._node.session and handoff.state is not State.ORPHANED:
+            given_up = row.released or handoff.state is State.ORPHANED
+            if entries[-1].fence.session == self._node.session and not given_up:
                 return self._install_from(handoff, handoff.fence, entries)
             return await self._claim(handoff, entries, reason) if reason else None
 
@@ -247,7 +248,9 @@ class Ownership:
         owner = await self.own(task, "input" if waits and await self.may_run() else "")
         if owner is not None:
             what = f"input {key.key_hash} {key.intent}"
-            return await owner.journal.in_time(what, owner.take_input(body, [key], headers))
+            position = await owner.journal.in_time(what, owner.take_input(body, [key], headers))
+            if position is not None:
+                return position
         after = handoff.voter.tip.seq if handoff else 0
         await self._leave(task, "input", {"input": body, "key": asdict(key)})
         return after
@@ -255,9 +258,8 @@ class Ownership:
     async def cancel(self, task: str, body: Json) -> bool:
         """Have a task canceled by whoever owns it; False where that is another session, which was told."""
         owner = await self.own(task, "cancel")
-        if owner is not None:
-            await owner.journal.in_time("cancel", owner.cancel(body))
-            return True
+        if owner is not None and await owner.journal.in_time("cancel", owner.cancel(body)):
+            return owner.ended
         await self._leave(task, "cancel", body)
         return False
 

@@ -77,5 +77,12 @@ async def kept(reads: Reads, name: str) -> str | None:
     return await reads.run(lambda connection: connection.execute(statement).scalar_one_or_none())
 
 
+async def kept_names(reads: Reads, prefix: str) -> set[str]:
+    """What follows a prefix in the names under which something was kept."""
+    statement = select(meta.c.name).where(meta.c.name.startswith(prefix, autoescape=True))
+    names = await reads.run(lambda connection: list(connection.execute(statement).scalars()))
+    return {name.removeprefix(prefix) for name in names}
+
+
 async def _answer(future: asyncio.Future[None]) -> None:
     await future

@@ -133,6 +133,10 @@ class Store:
         """See ``kept.kept``."""
         return await kept.kept(self.reads, name)
 
+    async def kept_names(self, prefix: str) -> set[str]:
+        """See ``kept.kept_names``."""
+        return await kept.kept_names(self.reads, prefix)
+
     async def inbox_take(self, task: str) -> list[InboxRow]:
         """See ``Reads.inbox_take``."""
         return await self.reads.inbox_take(task)

@@ -83,7 +83,7 @@ class Stage:
         """Start a sidecar on the shared store.
 
         Args:
-            agent: in front of which, or its URL.
+            agent: in front of which, or its URL; "" for a gateway.
             name: unlike the others', unless the test is about that.
             failpoints: for its first life (``sidecar.failpoints``).
             options: names of the options; ``__`` where they have a dot (``lease__ttl_ms=600``).
@@ -95,11 +95,15 @@ class Stage:
             "control_port": free_port(), "store": f"sqlite:///{self.store}", "log__level": "debug", **options,
         }  # fmt: skip
         log = name if name not in taken else f"{name}-{len(taken)}"
-        rpc_path = RAW_PATH if isinstance(agent, str) else agent.rpc_path
+        rpc_path = agent.rpc_path if isinstance(agent, AgentProcess) else RAW_PATH if agent else RPC_PATH
         settings = {key: str(value) for key, value in given.items()}
         process = SidecarProcess(log, settings, self.directory, rpc_path, failpoints)
         self.processes.append(process)
         return process
+
+    def gateway(self, name: str = "", **options: object) -> SidecarProcess:
+        """Start a sidecar without an agent on the shared store, for agents of ``tests.integration.agents``."""
+        return self.sidecar("", name or f"gateway{len(self.processes)}", gateway=True, **options)
 
     async def ready(self, *processes: Process) -> None:
         """Wait until these, or all that live, answer 200 where they say whether they are ready."""
