@@ -1,8 +1,8 @@
 """How each example is served: the SDK's JSON-RPC routes and the card, on uvicorn.
 
 The same for every agent, so it stands here once and the examples show only what they teach. It announces each
-message that arrives as a JSON line on stdout with a monotonic time stamp: that is how the demo knows, without
-asking the agent, when a standby was called.
+message that arrives, and the end of each run, as a JSON line on stdout with a monotonic time stamp: that is how
+the demo knows, without asking the agent, when a standby was called and whether an agent is still at work.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Cancelable(AgentExecutor):
 
 
 class Announced(AgentExecutor):
-    """Prints a line for each message before the executor sees it.
+    """Prints a line for each message before the executor sees it, and one when the executor is done with it.
 
     Args:
         inner: the agent.
@@ -45,13 +45,19 @@ class Announced(AgentExecutor):
 
     async def execute(self, context: RequestContext, event_queue: EventQueue) -> None:
         """Announce the message, then run the agent."""
-        line = {"received": time.monotonic(), "pid": os.getpid(), "task": context.task_id}
-        print(json.dumps(line), flush=True)
-        await self._inner.execute(context, event_queue)
+        self._say("received", context)
+        try:
+            await self._inner.execute(context, event_queue)
+        finally:
+            self._say("ended", context)
 
     async def cancel(self, context: RequestContext, event_queue: EventQueue) -> None:
         """Hand on."""
         await self._inner.cancel(context, event_queue)
+
+    @staticmethod
+    def _say(what: str, context: RequestContext) -> None:
+        print(json.dumps({what: time.monotonic(), "pid": os.getpid(), "task": context.task_id}), flush=True)
 
 
 def options(description: str | None, port: int) -> argparse.ArgumentParser:

@@ -1,7 +1,7 @@
 """Kill an agent in the middle of its work and watch an ordinary client get the finished task.
 
-    python -m examples.demo                    both acts, about twenty seconds
-    python -m examples.demo --act 1            one of them
+    python -m examples.demo                    all four acts, less than a minute
+    python -m examples.demo --act 1 --act 2    some of them
     python -m examples.demo --json FILE        leave everything that was measured
     python -m examples.demo --urls FILE        count other pages (one URL a line) than pydoc's
 
@@ -18,59 +18,55 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import Coroutine, Sequence
+from collections.abc import Awaitable, Sequence
 from pathlib import Path
-from typing import Any
 
-from examples.demo import act_census, act_writer
 from examples.demo.display import Lively, Plain, choose
 from examples.demo.evidence import Evidence
+from examples.demo.programme import NUMBERS, Plan, programme
 from examples.demo.stage import NotReady, Stage
-from examples.demo.takeover import Scene, cast_pair
+from examples.demo.takeover import Scene
 
 
-async def perform(args: argparse.Namespace, stage: Stage, display: Lively | Plain, evidence: Evidence) -> None:
-    """Play the acts that were asked for.
+async def perform(plans: Sequence[Plan], stage: Stage, display: Lively | Plain, evidence: Evidence) -> None:
+    """Play these acts.
 
-    The second act's processes start while the first act is played, after its takeover: an interpreter needs a
-    second to load the SDK, on a small machine several; nobody should wait for that, and no measurement suffer.
+    An act's processes start while the act before it is played, after its takeover: an interpreter needs a second
+    to load the SDK, on a small machine several; nobody should wait for that, and no measurement suffer.
     """
-    census = None
-    if args.act != 2:
-        pages = stage.example("page server", "pages", "/urls", "--latency", str(act_census.LATENCY_S))
-        pair = cast_pair(stage, "census", "census", "--pace", str(act_census.PACE_S))
-        urls = args.urls.read_text(encoding="utf-8").split() if args.urls else None
-        scene = Scene(stage, display, evidence, evidence.act(act_census.TITLE), pair)
-        display.act(act_census.TITLE, act_census.STORY)
-        census = asyncio.create_task(_guarded(scene, act_census.run(scene, *pages, urls)))
+    playing: asyncio.Task[None] | None = None
+    for plan in plans:
+        cast = plan.enter(stage)
+        if playing is not None:
+            await playing
+        scene = Scene(stage, display, evidence, evidence.act(plan.title), cast, plan.blow)
+        display.act(plan.title, plan.story)
+        playing = asyncio.create_task(_guarded(scene, plan.run(scene)))
         moved = asyncio.create_task(scene.moved.wait())
-        await asyncio.wait({census, moved}, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait({playing, moved}, return_when=asyncio.FIRST_COMPLETED)
         moved.cancel()
-    second = None
-    if args.act != 1:
-        undisturbed = stage.agent("undisturbed writer", "slow_writer", "--pace", "0")
-        writers = cast_pair(stage, "slow_writer", "writers", "--pace", str(act_writer.PACE_S))
-        second = (writers, undisturbed)
-    if census is not None:
-        await census
-    if second is not None:
-        writers, undisturbed = second
-        scene = Scene(stage, display, evidence, evidence.act(act_writer.TITLE), writers)
-        display.act(act_writer.TITLE, act_writer.STORY)
-        await _guarded(scene, act_writer.run(scene, *undisturbed))
+    if playing is not None:
+        await playing
 
 
-async def _guarded(scene: Scene, act: Coroutine[Any, Any, None]) -> None:
+async def _guarded(scene: Scene, act: Awaitable[None]) -> None:
+    began = time.monotonic()
     try:
         await act
     except NotReady as fault:
         scene.act.check("everything came up", kept=False, seen=str(fault))
+    scene.act.seconds = round(time.monotonic() - began, 3)
     scene.display.verdict(scene.act)
+    for actor in scene.cast.everybody():
+        actor.ask_to_stop()
 
 
 def _play(args: argparse.Namespace, stage: Stage, evidence: Evidence) -> None:
+    urls = args.urls.read_text(encoding="utf-8").split() if args.urls else None
+
     async def until_told_to_stop(display: Lively | Plain) -> None:
-        playing = asyncio.create_task(perform(args, stage, display, evidence))
+        plans = programme(stage, args.act or NUMBERS, urls, args.pages)
+        playing = asyncio.create_task(perform(plans, stage, display, evidence))
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, playing.cancel)
         await playing
 
@@ -90,7 +86,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the evidence there")
     parser.add_argument("--urls", type=Path, metavar="FILE", help="pages to count, one URL a line")
-    parser.add_argument("--act", type=int, choices=(1, 2), help="only this act")
+    parser.add_argument("--pages", type=int, metavar="N", help="count only the first N of them")
+    parser.add_argument("--act", type=int, choices=NUMBERS, action="append", help="only this act; may be repeated")
     args = parser.parse_args(argv)
     evidence = Evidence()
     stage = Stage(Path(tempfile.mkdtemp(prefix="bridge-demo-")))

@@ -6,27 +6,32 @@ import hashlib
 from typing import Final
 
 from examples.demo import client
+from examples.demo.cast import Cast, enter
 from examples.demo.client import Seen
-from examples.demo.stage import Actor
-from examples.demo.takeover import Scene, play, read_journal
+from examples.demo.ledger import read_journal
+from examples.demo.stage import Stage
+from examples.demo.takeover import Piece, Scene, play
 
 TITLE: Final = "Act 2 — slow_writer: no checkpoints, no extension, killed in the middle of a sentence"
 STORY: Final = "The standby begins again; what the client already has is recognised and not shown twice."
 PACE_S: Final = 0.025
 TEXT: Final = "story"
+ASKED: Final = "Tell me a story."
 
 
-async def run(scene: Scene, undisturbed: Actor, undisturbed_url: str) -> None:
-    """Play the act.
+def cast(stage: Stage) -> Cast:
+    """Two writers, and the same agent without a sidecar, not killed: it says what the text should be."""
+    undisturbed = stage.agent("undisturbed writer", "slow_writer", "--pace", "0")
+    return enter(stage, "slow_writer", "writers", "--pace", str(PACE_S), beside=undisturbed)
 
-    Args:
-        scene: the stage.
-        undisturbed: the same agent, without sidecar and not killed: what the text should be.
-        undisturbed_url: its address.
-    """
+
+async def run(scene: Scene) -> None:
+    """Play the act."""
+    undisturbed = scene.cast.beside
+    assert undisturbed is not None
     await scene.stage.ready(undisturbed)
     whole = Seen()
-    await client.stream(undisturbed_url, "Tell me a story.", whole)
+    await client.stream(undisturbed.url, ASKED, whole)
     wanted, chunks = whole.texts[TEXT], whole.chunks[TEXT]
 
     def progress(seen: Seen) -> None:
@@ -34,7 +39,7 @@ async def run(scene: Scene, undisturbed: Actor, undisturbed_url: str) -> None:
         done = min(len(seen.texts.get(TEXT, "")), len(wanted))
         scene.display.progress(done, len(wanted), "characters", text)
 
-    await play(scene, "Tell me a story.", lambda seen: seen.chunks.get(TEXT, 0) >= chunks // 2, progress)
+    await play(scene, Piece(ASKED, lambda seen: seen.chunks.get(TEXT, 0) >= chunks // 2, progress))
     text = scene.seen.texts.get(TEXT, "")
     scene.act.facts |= {
         "characters": len(text),

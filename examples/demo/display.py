@@ -138,8 +138,8 @@ class Lively:
     def _draw(self) -> None:
         people = Table.grid(padding=(0, 3))
         for name, state in self._cast.items():
-            dead = state.startswith("killed")
-            people.add_row(Text("✘" if dead else "●", "bold red" if dead else "green"), name, Text(state, "dim"))
+            gone = not state.startswith("pid")
+            people.add_row(Text("✘" if gone else "●", "bold red" if gone else "green"), name, Text(state, "dim"))
         bar = Table.grid(padding=(0, 2))
         reached = f"{self._done} of {self._total} {self._unit}"
         bar.add_row("client", ProgressBar(self._total, self._done, width=48), reached)
@@ -156,7 +156,7 @@ def choose() -> Lively | Plain:
 
 
 def _noted(note: Note) -> str:
-    strong = "bold red" if "SIGKILL" in note.what else "default"
+    strong = "bold red" if note.what.startswith("SIG") else "default"
     return f"[dim]{note.at_ms / 1000:8.3f} s[/] {note.who}: [{strong}]{_safe(note.what)}[/]"
 
 

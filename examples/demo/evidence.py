@@ -56,12 +56,14 @@ class Act:
         checks: promises, in the order in which they were looked at.
         facts: measured numbers by name.
         journal: what the exported journal says, see ``journal_facts``.
+        seconds: from the curtain to the verdict.
     """
 
     title: str
     checks: list[Check] = field(default_factory=list)
     facts: dict[str, Any] = field(default_factory=dict)
     journal: dict[str, Any] = field(default_factory=dict)
+    seconds: float = 0.0
 
     def check(self, name: str, kept: bool, seen: str) -> None:
         """Write one promise down."""
@@ -115,6 +117,7 @@ class Evidence:
                 {
                     "title": act.title,
                     "green": act.green,
+                    "seconds": act.seconds,
                     "checks": [{"name": c.name, "kept": c.kept, "seen": c.seen} for c in act.checks],
                     "facts": act.facts,
                     "journal": act.journal,

@@ -22,9 +22,10 @@ from typing import Final
 import httpx
 
 ROOT: Final = Path(__file__).resolve().parent.parent.parent
-READY_S: Final = 20.0
+READY_S: Final = 60.0
 POLL_S: Final = 0.05
 STOP_S: Final = 3.0
+FATES: Final = {signal.SIGKILL: "killed", signal.SIGTERM: "told to stop"}
 
 
 class NotReady(RuntimeError):
@@ -38,16 +39,20 @@ class Actor:
         name: for people.
         command: what runs.
         directory: where its output goes.
+        url: where it serves.
         probe: URL that answers 200 when it is ready.
+
+    Attributes:
+        fate: what was done to it, "" while nothing was.
     """
 
-    def __init__(self, name: str, command: list[str], directory: Path, probe: str) -> None:
+    def __init__(self, name: str, command: list[str], directory: Path, url: str, probe: str) -> None:
         self.name = name
+        self.url = url
         self.probe = probe
-        self.alive = True
-        stem = name.replace(" ", "-")
-        self.out = directory / f"{stem}.out"
-        self.err = directory / f"{stem}.err"
+        self.fate = ""
+        self.out = directory / f"{self.label}.out"
+        self.err = directory / f"{self.label}.err"
         # What the operator's shell says about sidecars must not change what the demo shows.
         env = {key: value for key, value in os.environ.items() if not key.startswith("DHP_SIDECAR_")}
         with self.out.open("wb") as out, self.err.open("wb") as err:
@@ -60,20 +65,26 @@ class Actor:
         """Its process id."""
         return self._process.pid
 
-    def ended(self) -> bool:
-        """Whether it runs no more."""
-        return self._process.poll() is not None
+    @property
+    def label(self) -> str:
+        """Its name in one word: of its files, and of a sidecar in the journal."""
+        return self.name.replace(" ", "-")
 
-    def kill(self) -> float:
-        """SIGKILL to exactly this process. Returns the monotonic time of it."""
+    @property
+    def status(self) -> int | None:
+        """Its exit status, None while it runs."""
+        return self._process.poll()
+
+    def strike(self, number: signal.Signals) -> float:
+        """Send a signal to exactly this process. Returns the monotonic time of it."""
         at = time.monotonic()
-        os.kill(self.pid, signal.SIGKILL)
-        self.alive = False
+        os.kill(self.pid, number)
+        self.fate = FATES[number]
         return at
 
     def ask_to_stop(self) -> None:
         """SIGTERM."""
-        if not self.ended():
+        if self.status is None:
             self._process.terminate()
 
     def stop(self) -> None:
@@ -84,10 +95,10 @@ class Actor:
             self._process.kill()
             self._process.wait()
 
-    def received(self) -> list[float]:
-        """Monotonic times at which an example agent was given a message."""
+    def announced(self, what: str) -> list[float]:
+        """Monotonic times at which an example agent "received" a message or "ended" a run."""
         lines = self.out.read_text(encoding="utf-8", errors="replace").splitlines()
-        return [float(json.loads(line)["received"]) for line in lines if line.startswith('{"received"')]
+        return [float(json.loads(line)[what]) for line in lines if line.startswith(f'{{"{what}"')]
 
     def complaint(self) -> str:
         """The last lines it wrote, for a report of what went wrong."""
@@ -108,7 +119,7 @@ class Stage:
         self.actors: list[Actor] = []
         self._ports: set[int] = set()
 
-    def example(self, name: str, module: str, probe: str, *arguments: str) -> tuple[Actor, str]:
+    def example(self, name: str, module: str, probe: str, *arguments: str) -> Actor:
         """Start one of the examples.
 
         Args:
@@ -116,33 +127,30 @@ class Stage:
             module: below ``examples``.
             probe: path that answers 200 when it is ready.
             arguments: its own.
-
-        Returns:
-            The process and its base URL.
         """
         port = self._port()
         url = f"http://127.0.0.1:{port}"
         command = [sys.executable, "-m", f"examples.{module}", "--port", str(port), *arguments]
-        return self._start(name, command, url + probe), url
+        return self._start(name, command, url, url + probe)
 
-    def agent(self, name: str, module: str, *arguments: str) -> tuple[Actor, str]:
+    def agent(self, name: str, module: str, *arguments: str) -> Actor:
         """Start an example agent; ready when it shows its card."""
         return self.example(name, module, "/.well-known/agent-card.json", *arguments)
 
-    def sidecar(self, name: str, agent_url: str, group: str) -> tuple[Actor, str]:
-        """Start a sidecar beside an agent, on the shared store. Returns the process and its URL for clients."""
+    def sidecar(self, name: str, group: str, agent: Actor | None) -> Actor:
+        """Start a sidecar on the shared store, beside an agent or as a gateway."""
         port, control = self._port(), self._port()
         options = {
-            "--agent": agent_url,
             "--port": str(port),
             "--control-port": str(control),
             "--store": self.store,
             "--name": name.replace(" ", "-"),
             "--group": group,
         }
+        beside = ["--agent", agent.url] if agent else ["--gateway"]
         flat = [word for pair in options.items() for word in pair]
-        command = [sys.executable, "-m", "sidecar.cli", "run", *flat]
-        return self._start(name, command, f"http://127.0.0.1:{control}/readyz"), f"http://127.0.0.1:{port}"
+        command = [sys.executable, "-m", "sidecar.cli", "run", *beside, *flat]
+        return self._start(name, command, f"http://127.0.0.1:{port}", f"http://127.0.0.1:{control}/readyz")
 
     async def ready(self, *actors: Actor) -> None:
         """Wait until all of them answer.
@@ -179,8 +187,8 @@ class Stage:
         for actor in self.actors:
             actor.stop()
 
-    def _start(self, name: str, command: list[str], probe: str) -> Actor:
-        actor = Actor(name, command, self.directory, probe)
+    def _start(self, name: str, command: list[str], url: str, probe: str) -> Actor:
+        actor = Actor(name, command, self.directory, url, probe)
         self.actors.append(actor)
         return actor
 
@@ -188,7 +196,7 @@ class Stage:
         deadline = time.monotonic() + READY_S
         last = "no answer"
         while time.monotonic() < deadline:
-            if actor.ended():
+            if actor.status is not None:
                 raise NotReady(f"{actor.name} ended at its start: {actor.complaint()}")
             try:
                 answer = await web.get(actor.probe)

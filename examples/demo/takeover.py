@@ -1,58 +1,34 @@
-"""What both acts have in common: two agents, two sidecars, one client, one SIGKILL, and the clock beside it.
+"""What all acts have in common: one client, one blow in the middle of the work, and the clock beside it.
 
 Knows the order of things, not what an agent writes. It prevents an act from measuring something else than it says:
-all times come from one monotonic clock that every process on this machine shares.
+all times come from one monotonic clock that every process on this machine shares. And it prevents a blow that
+falls too late: if a slow machine lets the client see the middle when the agent has ended already, the client asks
+again.
 """
 
 from __future__ import annotations
 
 import asyncio
-import json
-from collections.abc import Callable
+import time
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
 from examples.demo import client
+from examples.demo.cast import DRAIN, Blow, Cast, Side
 from examples.demo.client import Seen
 from examples.demo.display import Display
-from examples.demo.evidence import Act, Evidence, journal_facts
-from examples.demo.stage import Actor, Stage
+from examples.demo.evidence import Act, Evidence
+from examples.demo.stage import Stage
 
-STREAM_S: Final = 20.0
-"""A takeover that has not finished the task after this long has failed."""
+STREAM_S: Final = 60.0
+"""A task that is not finished after this long has failed, however slow the machine is."""
+
+GRACE_S: Final = 25.0
+"""How long a sidecar may take to drain: the product's own default, ``drain_s``."""
 
 LOOK_S: Final = 0.005
-
-
-@dataclass(slots=True)
-class Pair:
-    """An agent and its standby, each with its sidecar; the client talks to the first sidecar only.
-
-    Attributes:
-        agent, standby: the agents.
-        sidecar, other: the sidecar beside each.
-        url, other_url: their addresses for clients.
-    """
-
-    agent: Actor
-    standby: Actor
-    sidecar: Actor
-    other: Actor
-    url: str
-    other_url: str
-
-    def all(self) -> tuple[Actor, ...]:
-        """Everybody."""
-        return (self.agent, self.standby, self.sidecar, self.other)
-
-    def cast(self) -> dict[str, str]:
-        """Who is how, for the display."""
-        left = {"sidecar A": self.sidecar, "agent A": self.agent}
-        right = {"sidecar B": self.other, "agent B": self.standby}
-        return {
-            name: f"pid {actor.pid}" if actor.alive else f"killed (was pid {actor.pid})"
-            for name, actor in (left | right).items()
-        }
+TRIES: Final = 3
 
 
 @dataclass(slots=True)
@@ -61,11 +37,15 @@ class Scene:
 
     Attributes:
         stage, display, evidence, act: where things run, are shown and are written down.
-        pair: agents and sidecars.
+        cast: agents, sidecars, gateway.
+        blow: what will be done to the side at work.
         seen: what the client saw.
-        killed: monotonic time of the SIGKILL, None before it.
+        began: when the client sent its message.
+        side: the one that the blow fell on, None before it.
+        struck: monotonic time of the blow, None before it.
         called: when the standby got the task.
         shown: when the client got its next event.
+        gone: when the struck sidecar had ended.
         moved: set once the takeover is seen at the client.
     """
 
@@ -73,80 +53,141 @@ class Scene:
     display: Display
     evidence: Evidence
     act: Act
-    pair: Pair
+    cast: Cast
+    blow: Blow
     seen: Seen = field(default_factory=Seen)
-    killed: float | None = None
+    began: float = 0.0
+    side: Side | None = None
+    struck: float | None = None
     called: float | None = None
     shown: float | None = None
+    gone: float | None = None
     moved: asyncio.Event = field(default_factory=asyncio.Event)
 
-    def since_kill(self, moment: float) -> float:
-        """Milliseconds from the SIGKILL to a moment."""
-        return round((moment - (self.killed or moment)) * 1000, 1)
+    def since(self, moment: float) -> float:
+        """Milliseconds from the blow to a moment."""
+        return round((moment - (self.struck or moment)) * 1000, 1)
+
+    def after(self, moment: float) -> str:
+        """The same for people."""
+        return f"{self.since(moment)} ms after the {self.blow.number.name}"
+
+    def fact(self, what: str, moment: float) -> None:
+        """Write down when something was, counted from the blow."""
+        self.act.facts[f"{self.blow.fact}_to_{what}_ms"] = self.since(moment)
 
     def note(self, who: str, what: str, at: float | None = None) -> None:
         """Write down and show."""
         self.display.note(self.evidence.note(who, what, at))
 
 
-def cast_pair(stage: Stage, module: str, group: str, *arguments: str) -> Pair:
-    """Start two agents of a kind and a sidecar beside each, all at once."""
-    agent, agent_url = stage.agent(f"{group} agent A", module, *arguments)
-    standby, standby_url = stage.agent(f"{group} agent B", module, *arguments)
-    sidecar, url = stage.sidecar(f"{group} sidecar A", agent_url, group)
-    other, other_url = stage.sidecar(f"{group} sidecar B", standby_url, group)
-    return Pair(agent, standby, sidecar, other, url, other_url)
+async def _nothing() -> None:
+    return
 
 
-async def play(scene: Scene, message: str, due: Callable[[Seen], bool], progress: Callable[[Seen], None]) -> None:
-    """Stream one task, kill its agent when it is due, and follow the stream to its end.
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """What is played.
+
+    Attributes:
+        message: what the client asks.
+        due: whether the client has seen enough for the blow.
+        progress: shows how far the client is.
+        before: done before each attempt.
+    """
+
+    message: str
+    due: Callable[[Seen], bool]
+    progress: Callable[[Seen], None]
+    before: Callable[[], Awaitable[None]] = _nothing
+
+
+async def play(scene: Scene, piece: Piece) -> None:
+    """Stream one task, strike when it is due, and follow the stream to its end.
 
     Args:
         scene: gets ``seen``, the moments of the takeover and its facts.
-        message: what the client asks.
-        due: whether it is time to kill.
-        progress: shows how far the client is.
+        piece: what is asked, and when to strike.
     """
-    pair, seen = scene.pair, scene.seen
-    await scene.stage.ready(*pair.all())
-    scene.display.cast(pair.cast())
-    scene.note("client", "connects to sidecar A and sends one message")
-
-    def on_event() -> None:
-        progress(seen)
-        if scene.killed is None and due(seen):
-            scene.killed = pair.agent.kill()
-            scene.note("agent A", f"SIGKILL to pid {pair.agent.pid}", scene.killed)
-            scene.display.cast(pair.cast())
-        look_for_event(scene)
-
-    watcher = asyncio.create_task(look_for_call(scene))
+    await scene.stage.ready(*scene.cast.everybody())
+    scene.display.cast(scene.cast.states())
     fault = ""
-    try:
-        async with asyncio.timeout(STREAM_S):
-            await client.stream(pair.url, message, seen, on_event)
-    except TimeoutError:
-        fault = f"not finished after {STREAM_S:.0f} s"
-    except Exception as failure:  # noqa: BLE001 - whatever the client met is the finding
-        fault = f"{type(failure).__name__}: {failure}"
-    finally:
-        watcher.cancel()
+    for _ in range(TRIES):
+        await piece.before()
+        fault = await follow(scene, piece)
+        if scene.struck is not None or fault:
+            break
+        scene.note("client", "has it all before it was time to strike: once more")
     scene.note("client", f"stream broke: {fault}" if fault else "stream ended")
-    stream = f"{len(seen.times)} events, longest silence {seen.longest_silence():.2f} s"
+    stream = f"{len(scene.seen.times)} events, longest silence {scene.seen.longest_silence():.2f} s"
     scene.act.check("the client's one stream stayed open to the end", not fault, fault or stream)
     judge(scene)
 
 
-async def look_for_call(scene: Scene) -> None:
-    """Wait for the standby to write down that it got the task; returns then."""
-    while scene.called is None:
+async def follow(scene: Scene, piece: Piece) -> str:
+    """One message and its stream. Returns what broke it, "" if nothing did."""
+    scene.seen, scene.began = Seen(), time.monotonic()
+    scene.note("client", f"connects to {scene.cast.door_name} and sends one message", scene.began)
+    missed = False
+
+    def on_event() -> None:
+        nonlocal missed
+        piece.progress(scene.seen)
+        if scene.struck is None and not missed and piece.due(scene.seen):
+            missed = not strike(scene)
+        look_for_event(scene)
+
+    watcher = asyncio.create_task(watch(scene))
+    try:
+        async with asyncio.timeout(STREAM_S):
+            await client.stream(scene.cast.door.url, piece.message, scene.seen, on_event)
+        if scene.struck is not None and scene.blow is DRAIN:
+            await asyncio.wait({watcher}, timeout=scene.struck + GRACE_S - time.monotonic())
+    except TimeoutError:
+        return f"not finished after {STREAM_S:.0f} s"
+    except Exception as failure:  # noqa: BLE001 - whatever the client met is the finding
+        return f"{type(failure).__name__}: {failure}"
+    finally:
+        watcher.cancel()
+    return ""
+
+
+def strike(scene: Scene) -> bool:
+    """Let the blow fall on the side at work; False if none is: then it would show nothing."""
+    side = next((each for each in scene.cast.sides if each.called(scene.began) and each.at_work()), None)
+    if side is None:
+        return False
+    scene.side = side
+    scene.struck, what = scene.blow.fall(side)
+    scene.act.facts["events_at_blow"] = len(scene.seen.times)
+    scene.note("demo", what, scene.struck)
+    scene.display.cast(scene.cast.states())
+    return True
+
+
+async def watch(scene: Scene) -> None:
+    """Look for what only shows in processes; returns when there is nothing more to look for."""
+    while scene.called is None or scene.gone is None:
         await asyncio.sleep(LOOK_S)
-        if scene.killed is not None:
-            killed = scene.killed
-            scene.called = next((at for at in scene.pair.standby.received() if at > killed), None)
-    scene.act.facts["kill_to_standby_ms"] = scene.since_kill(scene.called)
-    scene.note("agent B", f"gets the task, {scene.since_kill(scene.called)} ms after the SIGKILL", scene.called)
-    look_for_event(scene)
+        if scene.side is None or scene.struck is None:
+            continue
+        if scene.called is None:
+            look_for_call(scene, scene.cast.other(scene.side), scene.struck)
+        if scene.gone is None and (scene.blow is not DRAIN or scene.side.sidecar.status is not None):
+            scene.gone = time.monotonic()
+            if scene.blow is DRAIN:
+                scene.fact("exit", scene.gone)
+                told = f"exits with {scene.side.sidecar.status}, {scene.after(scene.gone)}"
+                scene.note(f"sidecar {scene.side.letter}", told, scene.gone)
+
+
+def look_for_call(scene: Scene, standby: Side, struck: float) -> None:
+    """Note when the standby wrote down that it got the task."""
+    scene.called = next(iter(standby.called(struck)), None)
+    if scene.called is not None:
+        scene.fact("standby", scene.called)
+        scene.note(f"agent {standby.letter}", f"gets the task, {scene.after(scene.called)}", scene.called)
+        look_for_event(scene)
 
 
 def look_for_event(scene: Scene) -> None:
@@ -156,51 +197,42 @@ def look_for_event(scene: Scene) -> None:
     scene.shown = scene.seen.after(scene.called)
     if scene.shown is not None:
         scene.moved.set()
-        scene.act.facts["kill_to_next_event_ms"] = scene.since_kill(scene.shown)
-        scene.note("client", f"next event, {scene.since_kill(scene.shown)} ms after the SIGKILL", scene.shown)
+        scene.fact("next_event", scene.shown)
+        scene.note("client", f"next event, {scene.after(scene.shown)}", scene.shown)
 
 
 def judge(scene: Scene) -> None:
     """Whether there was a takeover, and only one."""
-    act, pair = scene.act, scene.pair
-    runs = (len(pair.agent.received()), len(pair.standby.received()))
-    act.facts["messages_to_agents"] = {"A": runs[0], "B": runs[1]}
+    act, cast = scene.act, scene.cast
+    runs = {side.letter: len(side.called(scene.began)) for side in cast.sides}
+    act.facts["messages_to_agents"] = runs
     act.facts["longest_silence_ms"] = round(scene.seen.longest_silence() * 1000)
-    act.check("each agent was called once", runs == (1, 1), f"A {runs[0]}, B {runs[1]}")
-    if scene.killed is None:
-        seen = "the task ended before it was time to kill"
+    once = all(count == 1 for count in runs.values())
+    act.check("each agent was called once", once, ", ".join(f"{name} {count}" for name, count in runs.items()))
+    if scene.side is None:
+        seen = f"the task ended before it was time to strike, {TRIES} times"
     elif scene.called is None:
-        seen = "agent B never got a message"
+        seen = f"agent {cast.other(scene.side).letter} never got a message"
     elif scene.shown is None:
         seen = "the client heard nothing more"
     else:
         seen = (
-            f"agent B called after {scene.since_kill(scene.called)} ms, "
-            f"client's next event after {scene.since_kill(scene.shown)} ms"
+            f"agent {cast.other(scene.side).letter} called after {scene.since(scene.called)} ms, "
+            f"client's next event after {scene.since(scene.shown)} ms"
         )
     act.check("the standby took over", scene.shown is not None, seen)
+    if scene.blow is DRAIN and scene.side is not None:
+        _judge_drain(scene, scene.side)
 
 
-async def read_journal(scene: Scene) -> dict[str, Any]:
-    """Verify and export the task's journal with the command line, and write down what they say."""
-    act, task = scene.act, scene.seen.task_id
-    if not task:
-        act.check("the journal verifies", kept=False, seen="the client never learnt a task id")
-        return {}
-    (status, verdict, said), (_, export, _) = await asyncio.gather(
-        scene.stage.ask("verify", task, "--json"), scene.stage.ask("export", task)
-    )
-    act.journal = facts = {"task": task, **journal_facts(export)}
-    told = json.loads(verdict) if verdict.strip() else {}
-    same = told.get("hash") == facts["hash"]
-    act.check(
-        "the journal verifies and its export ends in the same hash",
-        status == 0 and bool(told.get("ok")) and same,
-        said or f"{facts['entries']} entries, chain ends in {facts['hash'][:16]}…",
-    )
-    fences = [(fence["n"], fence["session"]) for fence in facts["fences"]]
-    owners = [str(fence["owner"]) for fence in facts["fences"]]
-    grows = len(fences) == 2 and fences[0][0] < fences[1][0] and fences[0][1] != fences[1][1]
-    numbers = " → ".join(f"{n} ({owner})" for (n, _), owner in zip(fences, owners, strict=True))
-    act.check("ownership moved once, to a higher fence of another session", grows, numbers or "no claim")
-    return facts
+def _judge_drain(scene: Scene, side: Side) -> None:
+    status = side.sidecar.status
+    scene.act.facts["exit_status"] = status
+    within = scene.gone is not None and scene.since(scene.gone) <= GRACE_S * 1000
+    told = f"exit status {status} after {scene.since(scene.gone)} ms" if scene.gone else "it still runs"
+    scene.act.check(f"sidecar {side.letter} ended well within its {GRACE_S:.0f} s", status == 0 and within, told)
+    stopped = next((at for at in side.agent.announced("ended") if at >= scene.began), None)
+    if stopped is not None:
+        scene.fact("run_stopped", stopped)
+    told = "it goes on" if stopped is None else scene.after(stopped)
+    scene.act.check(f"agent {side.letter} was told to stop its run", stopped is not None, told)

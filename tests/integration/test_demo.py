@@ -1,4 +1,4 @@
-"""The demo itself, as ``make demo`` runs it: green, within its time, with evidence that holds what it claims."""
+"""The demo itself, as ``make demo`` runs it: green, with evidence that holds what it claims."""
 
 from __future__ import annotations
 
@@ -17,29 +17,48 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 COMMAND = [sys.executable, "-m", "examples.demo"]
 
 
+PAGES = 24
+"""A census of 60 shows nothing more here, and each page costs time."""
+
+ACTS = ("2", "3", "4")
+"""The first has nothing of its own: the agent alone is killed in the second, the census struck in the others."""
+
+LATE_MS = 5000
+"""No promise (that is measured on a quiet machine), but a takeover that waited for a timeout would show."""
+
+
 @pytest.mark.slow
+@pytest.mark.timeout(180)
 def test_the_demo_is_green_and_its_evidence_says_why(tmp_path: Path) -> None:
     file = tmp_path / "evidence.json"
-    done = subprocess.run(
-        [*COMMAND, "--json", str(file)], cwd=ROOT, capture_output=True, text=True, timeout=100, check=False
-    )
+    acts = [word for act in ACTS for word in ("--act", act)]
+    command = [*COMMAND, *acts, "--pages", str(PAGES), "--json", str(file)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=170, check=False)
     assert done.stdout.splitlines()[-1] == "BRIDGE DEMO: GREEN", done.stdout + done.stderr
     assert done.returncode == 0
     evidence = json.loads(file.read_text())
-    assert evidence["seconds"] < 40
-    census, writer = evidence["acts"]
-    for act in (census, writer):
+    for act, blow, claims in zip(evidence["acts"], ("kill", "kill", "sigterm"), (2, 3, 3), strict=True):
         assert act["green"]
         assert all(check["kept"] for check in act["checks"])
-        first, second = act["journal"]["fences"]
-        assert first["n"] < second["n"]
+        fences = [fence["n"] for fence in act["journal"]["fences"]]
+        assert fences == sorted(set(fences))
+        assert len(fences) == claims
         assert len(act["journal"]["hash"]) == 64
-        assert 0 < act["facts"]["kill_to_standby_ms"] <= act["facts"]["kill_to_next_event_ms"]
-    assert census["facts"]["pages"] == 60
-    assert census["facts"]["fetches"]["covered_and_fetched_again"] == []
-    assert 20 <= census["facts"]["fetches"]["covered_by_checkpoint_at_takeover"] < 60
-    assert writer["facts"]["sha256"] == writer["facts"]["sha256_uninterrupted"]
-    assert any("SIGKILL" in note["what"] for note in evidence["timeline"])
+        facts = act["facts"]
+        assert 0 < facts[f"{blow}_to_standby_ms"] <= facts[f"{blow}_to_next_event_ms"]
+        assert facts[f"{blow}_to_standby_ms"] < LATE_MS
+    writer, together, drained = (act["facts"] for act in evidence["acts"])
+    for census in (together, drained):
+        assert census["pages"] == PAGES
+        assert census["fetches"]["covered_and_fetched_again"] == []
+        assert PAGES // 3 <= census["fetches"]["covered_by_checkpoint_at_takeover"] < PAGES
+        assert census["fetches"]["total"] == PAGES + len(census["fetches"]["in_flight_and_fetched_again"])
+    assert writer["sha256"] == writer["sha256_uninterrupted"]
+    assert drained["exit_status"] == 0
+    assert drained["sigterm_to_exit_ms"] < LATE_MS
+    assert drained["sigterm_to_run_stopped_ms"] < LATE_MS
+    blows = [note["what"].split()[0] for note in evidence["timeline"] if note["who"] == "demo"]
+    assert blows == ["SIGKILL", "SIGKILL", "SIGTERM"]
 
 
 def test_interrupted_it_leaves_nothing_running() -> None:
