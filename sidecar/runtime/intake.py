@@ -78,7 +78,7 @@ class Intake:
             rows = await node.store.keys(digest) if known else []
             known = True
             last = rows[-1] if rows else None
-            if last and self._attaches(last, wanted, key.message_id, durable=durable):
+            if last and await self._attaches(last, wanted, key.message_id, durable=durable):
                 return Sent(last.task_id, 0, True, key.message_id, last)
             generation = last.generation + 1 if last else 0
             task = task_id(key, generation) if generation else first
@@ -105,11 +105,18 @@ class Intake:
                 return Sent(task, 0, False, key.message_id, row)
         raise A2AFault("Internal", f"message {key.message_id} could not be dispatched: its key is contended")
 
-    def _attaches(self, row: KeyRow, wanted: str, message_id: str, *, durable: bool) -> bool:
-        # Without authentication only an unguessable id proves that the same client sends again.
-        if row.intent != wanted or not (durable or is_random_uuid(message_id)):
+    async def _attaches(self, row: KeyRow, wanted: str, message_id: str, *, durable: bool) -> bool:
+        # Nothing authenticates callers yet: only an unguessable id proves that the same client sends again.
+        if row.intent != wanted or not is_random_uuid(message_id):
             return False
-        return durable or not (row.answered or row in self.told)
+        answered = row.answered or row in self.told
+        return not answered or (durable and await self._within_window(row.task_id))
+
+    async def _within_window(self, task: str) -> bool:
+        """A client with the durability extension may repeat a message that was answered, for a while."""
+        view = await self._node.store.view(task)
+        window_ms = self._node.config.journal.idempotency_window_s * 1000
+        return view is not None and self._node.clock.wall_ms() - view.status_at <= window_ms
 
     async def _later(self, call: SendCall, key: MessageKey, digest: str, public: str) -> Sent:
         node = self._node
@@ -121,7 +128,7 @@ class Intake:
         rows = await node.store.keys(digest)
         last = rows[-1] if rows else None
         durable = extension.URI in call.extensions
-        if last and self._attaches(last, wanted, key.message_id, durable=durable):
+        if last and await self._attaches(last, wanted, key.message_id, durable=durable):
             # Also where the task has ended since: the repeat asks for what the message has led to.
             after = await self._ownership.input_position(public, key.message_id)
             return Sent(public, after, True, key.message_id, last)
