@@ -104,8 +104,7 @@ class Supervisor:
             return
         sessions = await node.living()
         living = {row.session for row in sessions}
-        fit = (row for row in sessions if row.ready and not row.draining and row.group == node.group)
-        standbys = sorted(row.name for row in fit)
+        fit = [row for row in sessions if row.ready and not row.draining and row.group == node.group]
         for task in await node.store.inbox_waiting():
             self._act(task, self._empty_inbox(task))
         now = node.clock.monotonic()
@@ -118,6 +117,8 @@ class Supervisor:
                 continue
             orphans.add(row.task)
             since = self._seen_since.setdefault(row.task, now)
+            # Who has just given it up comes last, even where its session does not say yet that its agent is gone.
+            standbys = sorted(each.name for each in fit if not (row.released and each.session == row.owner))
             self._act(row.task, self._recover(row, standbys, int((now - since) * 1000)))
         for task in set(self._seen_since) - orphans:
             del self._seen_since[task]
