@@ -16,6 +16,7 @@ from benchmarks.scale import Scale
 from benchmarks.stand import Stand, cpu_s, sidecar_of
 
 CONNECTIONS = (1, 16)
+STREAMED = "direct, streamed"
 WRK = shutil.which("wrk")
 TITLES = {
     "send": "SendMessage to the SDK agent",
@@ -32,6 +33,10 @@ _COUNT = itertools.count()
 
 def fresh_message(_: int) -> bytes:
     return _MESSAGE % next(_COUNT)
+
+
+def fresh_streamed(_: int) -> bytes:
+    return fresh_message(0).replace(b'"SendMessage"', b'"SendStreamingMessage"')
 
 
 async def ceiling(stand: Stand, scale: Scale, figures: Figures) -> None:
@@ -52,7 +57,10 @@ async def send_message(stand: Stand, scale: Scale, figures: Figures) -> None:
     for group, agent in {"send": stand.sdk("echo"), "send.canned": stand.canned()}.items():
         ways = stand.ways(agent)
         await stand.ready()
-        await _rounds(stand, figures, scale, group, {way: (url, fresh_message) for way, url in ways.items()})
+        asked: dict[str, tuple[str, BodyOf]] = {way: (url, fresh_message) for way, url in ways.items()}
+        # The sidecar asks its agent for a stream, whatever its client asked for: what the agent takes for that.
+        asked[STREAMED] = (ways[DIRECT], fresh_streamed)
+        await _rounds(stand, figures, scale, group, asked)
 
 
 async def get_task(stand: Stand, scale: Scale, figures: Figures) -> None:

@@ -33,7 +33,8 @@ events {{ worker_connections 4096; }}
 http {{
   access_log off; client_body_temp_path {directory}/body; proxy_temp_path {directory}/proxy;
   fastcgi_temp_path {directory}/f; uwsgi_temp_path {directory}/u; scgi_temp_path {directory}/s;
-  upstream agent {{ server {agent}; keepalive 64; }}
+  keepalive_requests 100000000;
+  upstream agent {{ server {agent}; keepalive 64; keepalive_requests 100000000; }}
   server {{ listen 127.0.0.1:{port} reuseport; location / {{
     proxy_pass http://agent; proxy_http_version 1.1; proxy_set_header Connection ""; proxy_buffering off;
     proxy_read_timeout 1h; }} }}
