@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import time
+from functools import partial
 
 from tests.integration import raw_scripts as bad
 from tests.integration.raw_agent import Exchange, RawAgent
@@ -34,7 +35,7 @@ async def test_case_14_an_answer_that_is_none_is_told_to_every_kind_of_client(st
             )
             at_once = {**message("hello"), "configuration": {"returnImmediately": True}}
             immediately = await stage.web.post(f"{sidecar.url}/rpc", json={**body, "params": at_once}, headers=V1)
-            await wait_for(lambda streamed=streamed: streamed.done)
+            await wait_for(partial(getattr, streamed, "done"))
             assert time.monotonic() - began < TOLD_WITHIN_S, script.__name__
             assert blocked.json()["id"] == immediately.json()["id"] == body["id"]
             code = -32001 if script is bad.rpc_error else -32006
