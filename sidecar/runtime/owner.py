@@ -29,6 +29,7 @@ from sidecar.runtime.views import Viewer
 
 CANCEL_GRACE_S = 2.0
 ANSWER_ENDS_S = 1.0
+NAME_LOOK_S = 0.02
 REBOUND_LOOK_FIRST_S = 0.1
 REBOUND_LOOK_MOST_S = 2.0
 _TO_HAND_OVER = (State.CLAIMED, State.RUNNING, State.SUSPENDED)
@@ -227,6 +228,11 @@ class Owner:
                 self._node.kick.set()
 
     async def _forward(self, request: Request) -> None:
+        # A run that has just begun is not known by name yet: without one the message would begin another.
+        while not self.relay.ids.agent_task:
+            if not self.working or self.journal.lost.is_set():
+                return
+            await asyncio.sleep(NAME_LOOK_S)
         await self._pursuit.forward(request)
         if self._work is not None:
             await asyncio.wait([self._work])

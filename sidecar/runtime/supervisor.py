@@ -105,8 +105,7 @@ class Supervisor:
         sessions = await node.living()
         living = {row.session for row in sessions}
         fit = [row for row in sessions if row.ready and not row.draining and row.group == node.group]
-        for task in await node.store.inbox_waiting():
-            self._act(task, self._empty_inbox(task))
+        mail = set(await node.store.inbox_waiting())
         now = node.clock.monotonic()
         orphans: set[str] = set()
         # What this session itself owns is looked after by its owners; now and then it is looked at all the same.
@@ -119,7 +118,10 @@ class Supervisor:
             since = self._seen_since.setdefault(row.task, now)
             # Who has just given it up comes last, even where its session does not say yet that its agent is gone.
             standbys = sorted(each.name for each in fit if not (row.released and each.session == row.owner))
-            self._act(row.task, self._recover(row, standbys, int((now - since) * 1000)))
+            orphaned_ms = int((now - since) * 1000)
+            self._act(row.task, self._recover(row, standbys, orphaned_ms, mail=row.task in mail))
+        for task in sorted(mail - orphans):
+            self._act(task, self._empty_inbox(task))
         for task in set(self._seen_since) - orphans:
             del self._seen_since[task]
 
@@ -157,7 +159,13 @@ class Supervisor:
             if full:
                 self._node.kick.set()
 
-    async def _recover(self, row: HandoffRow, standbys: list[str], orphaned_ms: int) -> None:
+    async def _recover(self, row: HandoffRow, standbys: list[str], orphaned_ms: int, *, mail: bool) -> None:
+        """Take an orphan if it is this sidecar's turn; only then is there somebody who can take in its mail."""
+        await self._take(row, standbys, orphaned_ms)
+        if mail:
+            await self._empty_inbox(row.task)
+
+    async def _take(self, row: HandoffRow, standbys: list[str], orphaned_ms: int) -> None:
         node = self._node
         entries = await self._ownership.journal(row.task)
         handoff = Handoff.fold(row.task, entries)
