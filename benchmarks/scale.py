@@ -39,7 +39,7 @@ class Scale:
     writers_s: float
 
 
-FULL = Scale(5, 20_000, 50, 50, 2.0, 0.3, 10, 5, 8.0, 1000, 1000, 10_000, (2, 8), 6.0)
+FULL = Scale(5, 20_000, 50, 50, 1.5, 0.3, 10, 5, 8.0, 1000, 1000, 10_000, (2, 8), 6.0)
 QUICK = Scale(3, 5_000, 20, 10, 0.25, 0.05, 3, 3, 1.2, 100, 100, 300, (2,), 0.8)
 SMOKE = Scale(1, 200, 2, 3, 0.1, 0.0, 1, 1, 0.1, 5, 5, 10, (2,), 0.2)
 """For the tests: proves that everything runs, measures nothing."""

@@ -75,6 +75,7 @@ def server(app: App) -> Server:
             access_log=False,
             log_config=None,
             server_header=False,
+            proxy_headers=False,  # nothing here reads where a client is
             timeout_keep_alive=75,
             timeout_graceful_shutdown=CLOSE_WITHIN_S,
         )

@@ -85,6 +85,7 @@ class Metrics:
         self.registry = CollectorRegistry()
         self._strict = strict
         self._told: set[str] = set()
+        self._seen: dict[tuple[object, ...], Counter] = {}  # looking a child up costs more than counting
         self._counters = {
             name: Counter(f"{PREFIX}{shown(name)}_total", text, labels, registry=self.registry)
             for name, text, labels in COUNTERS
@@ -101,8 +102,12 @@ class Metrics:
     def count(self, name: str, value: int = 1, **labels: str) -> None:
         """Add to a counter."""
         try:
-            counter = self._counters[name]
-            (counter.labels(**labels) if labels else counter).inc(value)
+            key = (name, *labels.items())
+            counter = self._seen.get(key)
+            if counter is None:
+                counter = self._counters[name]
+                counter = self._seen[key] = counter.labels(**labels) if labels else counter
+            counter.inc(value)
         except (KeyError, ValueError) as error:
             self._unknown(name, error)
 
