@@ -23,14 +23,12 @@ import argparse
 import asyncio
 import json
 import os
-import random
-import socket
 import subprocess
 import sys
 import time
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +48,7 @@ from a2a.types import (
 )
 from google.protobuf import json_format
 
+from sidecar.testing import processes
 from sidecar.worker import declare_durable, durable_run
 from tests.integration.agent_card import REST_PATH, RPC_PATH, card_of
 
@@ -236,15 +235,8 @@ class Silent(TestAgent):
         await task.complete()
 
 
+free_port = processes.free_port
 KINDS = {each.kind: each for each in (Echo, Long, Steady, Input, Cancel, Deaf, Silent, NonStreaming)}
-
-
-def free_port() -> int:
-    while True:  # below what the kernel gives to clients: who starts again finds its port as it left it
-        port = random.randrange(12_000, 32_000)
-        with socket.socket() as probe, suppress(OSError):
-            probe.bind(("127.0.0.1", port))
-            return port
 
 
 @contextmanager

@@ -21,7 +21,9 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
+
+from sidecar.testing.processes import Running
 
 ROOT = Path(__file__).resolve().parents[2]
 PRELOADED = {
@@ -35,19 +37,6 @@ PRELOADED = {
     "tests.integration.raw_agent": ("tests.integration.raw_scripts",),
 }
 """What is run, and what its parent imports beforehand."""
-
-
-class Running(Protocol):
-    """The part of ``subprocess.Popen`` that tests use."""
-
-    pid: int
-
-    @property
-    def returncode(self) -> int | Any: ...
-
-    def poll(self) -> int | None: ...
-
-    def wait(self) -> int: ...
 
 
 class Forked:
