@@ -7,6 +7,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 PIP := $(BIN)/python -m pip -qq --disable-pip-version-check
 SOURCES := .
+LOCKED := --universal --generate-hashes --python-version 3.11 --quiet --custom-compile-command "make lock"
 
 .PHONY: demo test bench check lint format lock clean help
 .DEFAULT_GOAL := help
@@ -37,10 +38,10 @@ format: $(READY) ## write the sources as the formatter wants them, and the READM
 	@$(BIN)/ruff check --fix $(SOURCES)
 	@$(BIN)/python -m tests.architecture.readme
 
-lock: $(READY) ## write requirements.lock from pyproject.toml; newer releases with ARGS=--upgrade
+lock: $(READY) ## write the lock files from pyproject.toml; newer releases with ARGS=--upgrade
 	@$(PIP) install 'uv>=0.9'
-	@$(BIN)/uv pip compile pyproject.toml --group dev --universal --generate-hashes --python-version 3.11 \
-	  $(ARGS) --quiet --custom-compile-command "make lock" -o requirements.lock
+	@$(BIN)/uv pip compile pyproject.toml --group dev $(LOCKED) $(ARGS) -o requirements.lock
+	@$(BIN)/uv pip compile pyproject.toml -c requirements.lock $(LOCKED) $(ARGS) -o requirements-runtime.lock
 
 clean: ## remove what was made: environment, caches, coverage
 	@rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage* dist build

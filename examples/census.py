@@ -72,7 +72,8 @@ class Census(serving.Cancelable):
             return
         if not rows:
             await run.start_work()
-        async with httpx.AsyncClient(follow_redirects=True, timeout=20) as web:
+        again = httpx.AsyncHTTPTransport(retries=2)  # a name server that restarts is no reason to leave a page out
+        async with httpx.AsyncClient(transport=again, follow_redirects=True, timeout=20) as web:
             for place in range(len(rows), len(urls)):
                 rows.append(await self._count(web, urls[place]))
                 head = csv_line(HEADER) if place == 0 else ""

@@ -53,10 +53,6 @@ class Pages(ThreadingHTTPServer):
         host, port = self.server_address[:2]
         return f"http://{host!s}:{port}"
 
-    def urls(self) -> list[str]:
-        """Every page's address, in order."""
-        return [f"{self.base}/{name}.html" for name in MODULES]
-
     def page(self, name: str) -> bytes:
         """One page, counted before it is rendered: a fetch that is broken off counts too."""
         with self._lock:
@@ -82,7 +78,9 @@ class Request(BaseHTTPRequestHandler):
         if name == "counts":
             self._send(json.dumps(self.server.counts).encode(), "application/json")
         elif name == "urls":
-            self._send("\n".join(self.server.urls()).encode(), "text/plain")
+            # Under the name by which the server was called: who asks can reach it there.
+            base = f"http://{self.headers['Host']}"
+            self._send("\n".join(f"{base}/{each}.html" for each in MODULES).encode(), "text/plain")
         elif name in MODULES:
             self._send(self.server.page(name), "text/html; charset=utf-8")
         else:
@@ -102,10 +100,11 @@ class Request(BaseHTTPRequestHandler):
 def main(argv: Sequence[str] | None = None) -> None:
     """Serve until Ctrl-C."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--host", default="127.0.0.1")
     parser.add_argument("--port", type=int, default=9180, help="default 9180, 0 for any")
     parser.add_argument("--latency", type=float, default=0, help="seconds that each page takes, default 0")
     args = parser.parse_args(argv)
-    server = Pages(("127.0.0.1", args.port), args.latency)
+    server = Pages((args.host, args.port), args.latency)
     print(server.base, flush=True)
     try:
         server.serve_forever()
