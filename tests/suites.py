@@ -32,6 +32,7 @@ SUITES = (
     Suite("contract", 60),
     Suite("integration", 180),
     Suite("chaos", 180),
+    Suite("container", 480),  # on a machine that has no image yet; skipped where containers are not permitted
 )
 
 
