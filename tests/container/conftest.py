@@ -36,9 +36,11 @@ def project(engine: Engine) -> Iterator[Project]:
             until(lambda service=service: project.ready(service), READY_S, f"{service} is ready")  # type: ignore[misc]
         yield project
     finally:
-        for service in ("gateway", "sidecar-b", "sidecar-c", "agent-b", "agent-c"):
-            sys.stderr.write("\n".join([f"== {service}", *project.logs(service)[-20:], ""]))
-        project.down()
+        try:
+            for service in ("gateway", "sidecar-b", "sidecar-c", "agent-b", "agent-c"):
+                sys.stderr.write("\n".join([f"== {service}", *project.logs(service)[-20:], ""]))
+        finally:
+            project.down()
 
 
 @pytest.fixture

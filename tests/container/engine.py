@@ -125,7 +125,10 @@ def find() -> Engine:
 
 
 def _works(*command: str) -> bool:
-    return subprocess.run(command, capture_output=True, timeout=20, check=False).returncode == 0
+    try:
+        return subprocess.run(command, capture_output=True, timeout=20, check=False).returncode == 0
+    except subprocess.TimeoutExpired:
+        return False
 
 
 class Project:
@@ -161,7 +164,9 @@ class Project:
         """The container of a service, whichever separator the engine puts into names."""
         wanted = [f"{self._name}{mark}{service}{mark}1" for mark in "-_"]
         names = say(self.engine.cli, "ps", "-a", "--format", "{{.Names}}").split()
-        return next(name for name in names if name in wanted)
+        found = next((name for name in names if name in wanted), None)
+        assert found, f"{service} has no container among {names}"
+        return found
 
     def inspect(self, service: str) -> dict[str, Any]:
         """What the engine knows of a container."""
