@@ -10,7 +10,7 @@ import gc
 import logging
 import signal
 import sys
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
@@ -23,7 +23,7 @@ from sidecar.agent.gate import AgentGate
 from sidecar.config import Config
 from sidecar.errors import StoreError
 from sidecar.front import Front, FrontSettings
-from sidecar.listen import bind, server
+from sidecar.listen import Server, bind, server
 from sidecar.ops.control import control_app
 from sidecar.ops.logs import configure
 from sidecar.ops.metrics import Metrics
@@ -48,6 +48,7 @@ interpreter's 700, a quarter of a stream's time went into looking through folds 
 
 DRAIN_LOOK_S = 0.05
 LAST_WORDS_S = 1.0
+CLOSE_PART_S = 5.0
 
 
 class Sidecar:
@@ -232,24 +233,34 @@ async def serve(config: Config) -> int:
         log.critical("a part of the sidecar failed; it stops", exc_info=task.exception())
     if not failed:
         await _unless(at_once, sidecar.drain())
+    await _close(sidecar, [each for each, _ in servers], work, at_once=at_once.is_set())
+    log.info("sidecar %s stopped", config.name, extra={"session": session.session})
+    return 1 if failed else 0
+
+
+async def _close(
+    sidecar: Sidecar, servers: Sequence[Server], work: Sequence[asyncio.Task[None]], *, at_once: bool
+) -> None:
+    """Let go of everything, in the order in which the parts need each other."""
     sidecar.front.drain()
-    for each, _ in servers:
+    for each in servers:
         each.should_exit = True
-        each.force_exit = at_once.is_set()
-    await asyncio.wait(work[-len(servers) :], timeout=5)
+        each.force_exit = at_once
+    patience_s = 0 if at_once else CLOSE_PART_S
+    await asyncio.wait(work[-len(servers) :], timeout=CLOSE_PART_S)
     for task in work:
         task.cancel()
     await asyncio.gather(*work, return_exceptions=True)
-    await sidecar.front.close()
+    with suppress(TimeoutError):
+        async with asyncio.timeout(patience_s):
+            await sidecar.front.close()
     await sidecar.ownership.close()
     try:
-        await store.sessions.release(session)
+        await sidecar.store.sessions.release(sidecar.session)
     except StoreError as error:
         log.warning("the session could not be released, the end of this process shows it: %s", error)
     await sidecar.link.close()
-    await store.close()
-    log.info("sidecar %s stopped", config.name, extra={"session": session.session})
-    return 1 if failed else 0
+    await sidecar.store.close()
 
 
 def _told(stop: asyncio.Event, at_once: asyncio.Event) -> None:
@@ -263,7 +274,9 @@ async def _unless(event: asyncio.Event, work: Coroutine[Any, Any, None]) -> None
     await asyncio.wait((working, waiting), return_when=asyncio.FIRST_COMPLETED)
     for each in (working, waiting):
         each.cancel()
-    await asyncio.gather(working, waiting, return_exceptions=True)
+    said, _ = await asyncio.gather(working, waiting, return_exceptions=True)
+    if isinstance(said, Exception):
+        log.error("draining failed; it is left", exc_info=said)
 
 
 def run(config: Config) -> int:

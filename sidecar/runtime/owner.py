@@ -197,9 +197,10 @@ class Owner:
             return
         working = self.working
         Endings(self._node, self.journal, self.viewer).orphan(reason, _TO_HAND_OVER)
-        await self.journal.written()
+        given_up = await self.journal.written()
         self.journal.abandon()
-        if working and not self.over:
+        # Where another session was faster, the run may be that one's by now: see _stop_superseded_run.
+        if working and given_up and not self.over:
             with suppress(TimeoutError):  # it may hang; whoever resumes does not wait for it
                 async with asyncio.timeout(CANCEL_GRACE_S):
                     await self._pursuit.tell_to_stop()

@@ -6,9 +6,11 @@ import asyncio
 import signal
 import time
 from functools import partial
+from pathlib import Path
 
 import pytest
 
+from tests.integration.broken_disk import full_disk
 from tests.integration.stage import Recording, SidecarProcess, Stage, message, wait_for
 from tests.integration.test_gateway import owners
 from tests.integration.test_takeover import as_if_nothing_had_happened, steps, whole
@@ -167,6 +169,46 @@ async def test_an_agent_that_hangs_does_not_keep_its_sidecar(stage: Stage) -> No
         assert await a.exited(2 + OURS_WITHIN_S) == 0  # 2 s are given to the agent
     finally:
         agents[0].signal(signal.SIGCONT)
+    await stage.verify()
+
+
+async def test_a_store_that_takes_no_writes_does_not_keep_a_sidecar(stage: Stage, tmp_path: Path) -> None:
+    """The grace of 25 s is 1 s here. It can hand nothing over; the end of its process does."""
+    with full_disk(tmp_path / "disk") as disk:
+        stage.store = disk.store
+        agents = [stage.agent("long"), stage.agent("long")]
+        a, b = (stage.sidecar(each, drain_s=1) for each in agents)
+        await stage.ready()
+        seen = stage.send(a, TEXT)
+        await seen.at_least(5)
+        held = stage.subscribe(b, seen.task_id)
+        await held.at_least(5)
+        disk.fail()
+        a.signal(signal.SIGTERM)
+        assert await a.exited(1 + 2 * OURS_WITHIN_S) == 0
+        disk.mend()
+        stage.go()
+        await held.ended()
+        assert held.completed
+        assert held.text == whole(12)
+        await stage.verify()
+
+
+async def test_a_gateway_that_stops_serves_its_clients_to_the_end(stage: Stage) -> None:
+    agent = stage.agent("long")
+    stage.sidecar(agent)
+    gateway = stage.gateway()
+    await stage.ready()
+    streams = [stage.send(gateway, TEXT, binding=each) for each in ("JSONRPC", "HTTP+JSON")]
+    await asyncio.gather(*(each.at_least(5) for each in streams))
+    await drains(stage, gateway)
+    late = stage.send(gateway, TEXT)
+    await late.at_least(5)
+    stage.go()
+    for each in (*streams, late):
+        await each.ended()
+        as_ever(each)
+    assert await gateway.exited(OURS_WITHIN_S) == 0
     await stage.verify()
 
 
