@@ -26,12 +26,15 @@ class Suite(NamedTuple):
     options: tuple[str, ...] = ()
 
 
+# These wait for processes more than they work.
+PARALLEL = ("-n", "4", "--dist", "worksteal")
+
 SUITES = (
     Suite("architecture", 40),
     Suite("unit", 150, ("--cov=bridge", "--cov-branch", "--cov-fail-under=100", "--cov-report=term:skip-covered")),
     Suite("contract", 60),
-    Suite("integration", 180),
-    Suite("chaos", 180),
+    Suite("integration", 180, PARALLEL),
+    Suite("chaos", 150, PARALLEL),
     Suite("container", 480),  # on a machine that has no image yet; skipped where containers are not permitted
 )
 
