@@ -94,7 +94,7 @@ class Owner:
         return not self.working and not len(self._asides) and self.journal.settled
 
     @property
-    def _rests(self) -> bool:
+    def rests(self) -> bool:
         """It has ended, or waits for its client: a sweep would find nothing to do."""
         handoff = self.journal.handoff
         waits = handoff.state is State.SUSPENDED and not handoff.due and not handoff.cancel_pending
@@ -225,7 +225,7 @@ class Owner:
         finally:
             self.idle_since = self._node.clock.monotonic()
             self._on_idle(self)
-            if not self._rests:
+            if not self.rests:
                 self._node.kick.set()
 
     async def _forward(self, request: Request) -> None:
