@@ -32,7 +32,7 @@ log = logging.getLogger(__name__)
 READ_CHUNK = 2000
 CLAIM_TRIES = 4
 IDLE_KEPT_S = 5.0
-ENDED_KEPT_S = 1.0
+RESTING_KEPT_S = 1.0
 
 
 class Ownership:
@@ -144,7 +144,7 @@ class Ownership:
         now = self._node.clock.monotonic()
         for task, owner in list(self.owners.items()):
             lost = owner.journal.lost.is_set()
-            kept_s = ENDED_KEPT_S if owner.over else IDLE_KEPT_S
+            kept_s = RESTING_KEPT_S if owner.rests else IDLE_KEPT_S
             if lost or (now - owner.idle_since > kept_s and owner.quiet):
                 self._remove(task, owner)
 
