@@ -60,15 +60,14 @@ async def test_cases_4_10_42_sidecar_and_agent_are_killed_together(stage: Stage)
     agents = [stage.agent("long"), stage.agent("long")]
     a, b = (stage.sidecar(each) for each in agents)
     await stage.ready()
-    direct = stage.send(a, "steps=12 pace=0.05")
+    direct = stage.send(a, "steps=12 pace=0.01 hold=6")
     await direct.at_least(2)
     beside = stage.subscribe(b, direct.task_id)  # case 10: a subscriber where the task does not run
-    await beside.at_least(6)
+    await beside.at_least(5)
     a.kill()
     agents[0].kill()
-    began = time.monotonic()
-    task = await stage.task(b, direct.task_id)  # case 4
-    assert time.monotonic() - began < 0.1
+    task = await stage.task(b, direct.task_id)  # case 4: asked at once, answered from the journal
+    stage.go()
     assert task["status"]["state"] == "TASK_STATE_WORKING", task
     await beside.ended()
     as_if_nothing_had_happened(beside, steps(12), whole(12))
