@@ -17,7 +17,7 @@ from bridge.a2a.dialect import FAILED
 from bridge.a2a.faults import error_object
 from bridge.handoff import FINAL, Handoff, State
 from bridge.journal import Draft, Entry, Kind
-from bridge.jsontext import parse_stored, write
+from bridge.jsontext import write
 from bridge.recovery import (
     BoundRun,
     Cancel,
@@ -33,12 +33,12 @@ from bridge.recovery import (
     rank,
 )
 from sidecar.errors import SidecarError, StoreError
-from sidecar.records import KeyRow
+from sidecar.runtime.mail import Mail
 from sidecar.runtime.node import Node
 from sidecar.runtime.owner import Owner
 from sidecar.runtime.ownership import Ownership
 from sidecar.runtime.requests import Ask, Request
-from sidecar.store import HandoffRow, InboxRow
+from sidecar.store import HandoffRow
 
 log = logging.getLogger(__name__)
 
@@ -58,6 +58,7 @@ class Supervisor:
 
     def __init__(self, node: Node, ownership: Ownership) -> None:
         self._node, self._ownership = node, ownership
+        self._mail = Mail(node, ownership)
         self._seen_since: dict[str, float] = {}
         self._own_at = node.clock.monotonic()
         self._looked_at = float("-inf")
@@ -121,7 +122,7 @@ class Supervisor:
             orphaned_ms = int((now - since) * 1000)
             self._act(row.task, self._recover(row, standbys, orphaned_ms, mail=row.task in mail))
         for task in sorted(mail - orphans):
-            self._act(task, self._empty_inbox(task))
+            self._act(task, self._take_mail_in(task))
         for task in set(self._seen_since) - orphans:
             del self._seen_since[task]
 
@@ -157,13 +158,21 @@ class Supervisor:
             full = len(self._busy) >= AT_ONCE
             del self._busy[task]
             if full:
+                # Some were left out, perhaps of this session's own: they are not to wait for the clock.
+                self._own_at = float("-inf")
                 self._node.kick.set()
 
     async def _recover(self, row: HandoffRow, standbys: list[str], orphaned_ms: int, *, mail: bool) -> None:
         """Take an orphan if it is this sidecar's turn; only then is there somebody who can take in its mail."""
-        await self._take(row, standbys, orphaned_ms)
+        if not (mail and await self._mail.cancels(row.task)):
+            await self._take(row, standbys, orphaned_ms)
         if mail:
-            await self._empty_inbox(row.task)
+            await self._take_mail_in(row.task)
+
+    async def _take_mail_in(self, task: str) -> None:
+        if await self._mail.take_in(task):
+            self._own_at = float("-inf")
+            self._node.kick.set()
 
     async def _take(self, row: HandoffRow, standbys: list[str], orphaned_ms: int) -> None:
         node = self._node
@@ -175,6 +184,8 @@ class Supervisor:
         if isinstance(decision, Wait):
             if decision.ms is not None:
                 asyncio.get_running_loop().call_later(decision.ms / 1000, node.kick.set)
+            if decision.reason == "no_agent" and row.owner == node.session:
+                await self._pass_on(row)
             return
         owner = await self._ownership.own(row.task, _reason(row))
         if owner is None:
@@ -185,6 +196,13 @@ class Supervisor:
             node.kick.set()
             return
         await self._carry_out(owner, decision)
+
+    async def _pass_on(self, row: HandoffRow) -> None:
+        """What is owned here and has to be run cannot be run here: whoever can may have it."""
+        ready = await self._node.others_ready()
+        owner = await self._ownership.own(row.task, _reason(row)) if ready else None
+        if owner is not None and not owner.working:
+            await owner.hand_over("no_agent_here")
 
     async def _after(self, owner: Owner, seq: int) -> Sequence[Entry]:
         if owner.journal.handoff.tip.seq == seq:
@@ -252,38 +270,6 @@ class Supervisor:
                 )
             case Wait():
                 pass
-
-    async def _empty_inbox(self, task: str) -> None:
-        """Fold in what other sidecars received for a handoff that is owned here, or by nobody living."""
-        waiting = await self._node.store.inbox_take(task)
-        if not waiting:
-            return
-        owner = await self._ownership.own(task) or await self._claim_for_inbox(task, waiting)
-        if owner is None:
-            return
-        for row in waiting:
-            body = parse_stored(row.body)
-            if row.kind == "answered":
-                owner.write([Draft(Kind.ANSWERED, write(body["answered"]))], [KeyRow(**body["key"])], [row.id])
-            elif owner.over:
-                # It ended meanwhile, and whoever sent this follows its journal and has been told so.
-                owner.write([Draft(Kind.ANSWERED, write({"messageId": "late"}))], (), [row.id])
-            elif row.kind == "input":
-                await owner.take_input(body["input"], [KeyRow(**body["key"])], {}, [row.id])
-            else:
-                await owner.cancel(body, [row.id])
-        await owner.journal.written()
-
-    async def _claim_for_inbox(self, task: str, waiting: Sequence[InboxRow]) -> Owner | None:
-        """Claim a handoff for what waits in its inbox, unless whoever runs it will take that in."""
-        row = await self._node.store.handoff_row(task)
-        if row is None:
-            return None
-        at_rest = row.terminal or row.state in (State.SUSPENDED, State.REVIEW)
-        to_cancel = any(each.kind == "cancel" for each in waiting)
-        if to_cancel or (at_rest and await self._ownership.may_run()):
-            return await self._ownership.own(task, "inbox")
-        return None
 
 
 def _reason(row: HandoffRow) -> str:

@@ -155,6 +155,18 @@ async def test_nothing_that_an_owner_has_forgotten_is_stranded(stage: Stage) -> 
     assert a.alive
 
 
+async def test_nothing_that_came_to_a_gateway_is_stranded(stage: Stage) -> None:
+    """A living gateway owns it, has no agent and never will: whoever has one gets what has to be run."""
+    agent = stage.agent("input")
+    a = stage.gateway("a", group=GROUP)
+    stage.sidecar(agent, "b")
+    await stage.ready()
+    journals = left(agent.url, sessions(stage)[-1])
+    await write_all(stage.store, list(journals.values()))
+    await all_end(stage, journals, 4 * SWEEP_OWN_S)
+    assert a.alive
+
+
 @pytest.mark.slow
 async def test_what_was_left_waits_for_an_agent_that_comes_late(stage: Stage) -> None:
     agent = stage.agent("input")
