@@ -156,6 +156,8 @@ class DurableRun(TaskUpdater):
             # This process's SDK never saw the artifact and refuses to append to it; the task has it.
             append = False
             marks[CONTINUES] = True
+            # Its server keeps what stands in the artifact: whoever asks it for the task must be told as well.
+            metadata = {**(metadata or {}), CONTINUES: True}
         await self.event_queue.enqueue_event(
             TaskArtifactUpdateEvent(
                 task_id=self.task_id,

@@ -58,6 +58,28 @@ async def test_cases_46_47_a_resumed_agent_adds_no_turn_and_pays_once(stage: Sta
     await stage.verify()
 
 
+async def test_a_run_that_resumed_inside_an_artifact_is_followed_again_without_loss(stage: Stage) -> None:
+    """Its agent's own Task has only the rest of the artifact: who reattaches reads that, and keeps the start."""
+    agents = [stage.agent("steady"), stage.agent("steady")]
+    a, b = (stage.sidecar(each, lease__ttl_ms=800, lease__margin_ms=100) for each in agents)
+    gateway = stage.gateway()
+    await stage.ready()
+    seen = stage.stream(gateway, "SendStreamingMessage", message("steps=8 pace=0.05 hold=6"))
+    await seen.at_least(2)
+    owner = 0 if agents[0].journal() else 1
+    agents[owner].kill()
+    await seen.at_least(5)  # made by the other one, from a checkpoint on; it holds there
+    again = (b, a)[owner]
+    again.kill()
+    await stage.restart(again)
+    stage.go()
+    await seen.ended()
+    assert seen.completed, seen
+    assert seen.text == "".join(f"[{step}]".ljust(16, "x") for step in range(1, 9))
+    assert seen.replaced == 0
+    await stage.verify()
+
+
 async def _receipts_precede(stage: Stage, task_id: str) -> None:
     done: list[str] = []
     for entry in await stage.journal(task_id):

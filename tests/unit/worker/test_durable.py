@@ -157,6 +157,8 @@ async def test_a_resumed_run_continues_an_artifact_that_its_sdk_never_saw() -> N
     first, second, other = sent
     assert first.append is False
     assert marks(first) == {CHECKPOINT: ["a", "b"], CONTINUES: True}
+    # What an event says is gone with it; the agent's own Task, which a restarted sidecar reads, keeps this.
+    assert dict(first.artifact.metadata) == {CONTINUES: True}
     assert second.append is True
     assert marks(second) == {}
     assert marks(other) == {}
