@@ -6,15 +6,16 @@ and log is told the same. This file must not know when one of them is due.
 
 from __future__ import annotations
 
+import asyncio
 import logging
-from collections.abc import Collection
+from collections.abc import AsyncIterator, Collection
 
 from bridge.a2a.dialect import FAILED, INPUT_REQUIRED
 from bridge.a2a.faults import A2AFault
 from bridge.handoff import State
 from bridge.journal import Draft, Kind
 from bridge.jsontext import write
-from sidecar.ports import RunEnd
+from sidecar.ports import AgentRun, Observer, RunEnd
 from sidecar.records import Json
 from sidecar.runtime.node import Node
 from sidecar.runtime.owned import OwnedJournal
@@ -22,6 +23,8 @@ from sidecar.runtime.relay import Relay
 from sidecar.runtime.views import Viewer
 
 log = logging.getLogger(__name__)
+
+LATE_EVENTS_S = 5.0
 
 
 class Endings:
@@ -89,6 +92,18 @@ class Endings:
 
     def _extra(self) -> dict[str, object]:
         return {"task": self._journal.task_id, "fence": self._journal.fence.n}
+
+
+async def read_out(agent_run: AgentRun, batches: AsyncIterator[list[Json]], observer: Observer) -> None:
+    """Read a stream whose task has ended to its own end, for a while: its connection can then be used again."""
+    try:
+        async with asyncio.timeout(LATE_EVENTS_S):
+            async for batch in batches:
+                observer.count("events_after_terminal", len(batch))
+    except TimeoutError:
+        pass
+    finally:
+        await agent_run.close()
 
 
 def unusable(end: RunEnd) -> str:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import Callable, Mapping
 
 from bridge.a2a.dialect import FAILED, INPUT_REQUIRED
 from bridge.a2a.faults import ERRORS, error_object
@@ -24,7 +24,7 @@ from sidecar.failpoints import reach
 from sidecar.ports import AgentRun, EndKind, Probe, RunEnd
 from sidecar.records import Json
 from sidecar.runtime.asides import Asides
-from sidecar.runtime.endings import Endings, unusable
+from sidecar.runtime.endings import Endings, read_out, unusable
 from sidecar.runtime.node import Node
 from sidecar.runtime.owned import OwnedJournal
 from sidecar.runtime.relay import Relay
@@ -33,10 +33,10 @@ from sidecar.runtime.views import Viewer
 
 log = logging.getLogger(__name__)
 
-LATE_EVENTS_S = 5.0
 PAUSE_FIRST_S = 0.02
 PAUSE_MOST_S = 2.0
 FAULT_PAUSE_S = 1.0
+BROKEN_MAX = 2
 _TASK_NOT_FOUND = ERRORS["TaskNotFound"].jsonrpc
 
 
@@ -67,6 +67,7 @@ class Pursuit:
         self.progress_at = node.clock.monotonic()
         self._agent_due: float | None = None
         self._forwarded: set[int] = set()
+        self._broken = 0
 
     async def run(self, request: Request | None) -> None:
         """Carry out a request and all that follow from it."""
@@ -141,7 +142,8 @@ class Pursuit:
         if self._settled():
             return self._after_settling()
         if self.relay.heard == 0:
-            return await self._nothing_heard(request, end)
+            return await self._nothing_heard(request, end, due)
+        self._broken = 0
         if end.kind is EndKind.TOO_LARGE:
             self._asides.start(self.tell_to_stop())
             self.relay.finish(FAILED, f"The agent sent an event above the limit: {end.detail}")
@@ -168,23 +170,13 @@ class Pursuit:
                 self.progress_at = self._node.clock.monotonic()
             if relay.over or relay.replay is not None:
                 # The connection is worth keeping: the stream is read to its end, for a while.
-                self._asides.start(self._read_out(agent_run, batches))
+                self._asides.start(read_out(agent_run, batches, self._node.observer))
                 return RunEnd(EndKind.CLEAN)
             if len(taken) < len(batch):
                 await agent_run.close()
                 break
             await self._journal.room()
         return agent_run.end or RunEnd(EndKind.CLOSED)
-
-    async def _read_out(self, agent_run: AgentRun, batches: AsyncIterator[list[Json]]) -> None:
-        try:
-            async with asyncio.timeout(LATE_EVENTS_S):
-                async for batch in batches:
-                    self._node.observer.count("events_after_terminal", len(batch))
-        except TimeoutError:
-            pass
-        finally:
-            await agent_run.close()
 
     def _settled(self) -> bool:
         """Nothing has to be found out about how the request ended."""
@@ -206,7 +198,7 @@ class Pursuit:
 
     # --- how a request may end --------------------------------------------------------------------------------
 
-    async def _nothing_heard(self, request: Request, end: RunEnd) -> Request | None:
+    async def _nothing_heard(self, request: Request, end: RunEnd, due: Mapping[int, Json]) -> Request | None:
         """The request led to no event at all."""
         unreachable = end.kind is EndKind.REFUSED
         if unreachable or await self._node.link.probe() is Probe.REFUSED:
@@ -218,6 +210,10 @@ class Pursuit:
                 return None
             self._endings.orphan("agent_gone")
             return None
+        if end.kind is EndKind.BROKEN and request.ask is not Ask.RESUME and self._broken < BROKEN_MAX:
+            # Nobody has answered: the process that had the request may be gone, and another one in its place.
+            self._broken += 1
+            return request if request.ask is Ask.BEGIN else await self._reattach(due)
         error = end.error or error_object("InvalidAgentResponse", unusable(end))
         if request.ask is Ask.BEGIN:
             self.relay.answer_error(error)

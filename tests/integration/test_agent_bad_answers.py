@@ -11,7 +11,17 @@ from functools import partial
 
 from tests.integration import raw_scripts as bad
 from tests.integration.raw_agent import Exchange, RawAgent
-from tests.integration.scripted import COMPLETED, WORKING, Play, answer, chunk, status, stream, task
+from tests.integration.scripted import (
+    COMPLETED,
+    INPUT_REQUIRED,
+    WORKING,
+    Play,
+    answer,
+    chunk,
+    status,
+    stream,
+    task,
+)
 from tests.integration.stage import V1, SidecarProcess, Stage, message, wait_for
 
 TOLD_WITHIN_S = 5.0
@@ -49,6 +59,33 @@ async def test_case_14_an_answer_that_is_none_is_told_to_every_kind_of_client(st
         tasks = (await stage.rpc(sidecar, "ListTasks", {}))["tasks"]
         assert len(tasks) == 1  # an answer that was none has left no task behind
         await wait_for(lambda: agent.open <= 2, what="connections to the agent are given back")
+    await stage.verify()
+
+
+async def test_a_connection_that_breaks_before_an_answer_is_made_again(stage: Stage) -> None:
+    """The process that had the request is gone, another one stands in its place: nobody has refused anything."""
+    question = status(INPUT_REQUIRED, "which?")
+    asks = stream(task(WORKING), question)
+    waits = task(INPUT_REQUIRED, status=question["statusUpdate"]["status"])["task"]
+    play = Play(SendStreamingMessage=bad.reset_at_once, GetTask=answer(waits))
+    async with RawAgent(play) as agent:
+        sidecar = stage.sidecar(agent.url)
+        await stage.ready()
+        asked = stage.stream(sidecar, "SendStreamingMessage", message("hello"))
+        await wait_for(lambda: play.asked)
+        play.parts["SendStreamingMessage"] = asks
+        await asked.ended()
+        assert asked.state == INPUT_REQUIRED, asked
+        play.parts["SendStreamingMessage"] = bad.reset_at_once
+        begun = len(play.asked)
+        answered = stage.stream(sidecar, "SendStreamingMessage", message("this one", taskId=asked.task_id))
+        await wait_for(lambda: len(play.asked) > begun)
+        play.parts["SendStreamingMessage"] = stream(
+            status(WORKING), chunk("done", append=False), status(COMPLETED)
+        )
+        await answered.ended()
+        assert answered.state == COMPLETED, answered
+        assert answered.text == "done"
     await stage.verify()
 
 
