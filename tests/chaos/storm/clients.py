@@ -19,6 +19,9 @@ from tests.chaos.storm.wire import ASKS, Seen, Wire
 
 Json = dict[str, Any]
 AGAIN_S = 0.3
+REST_EVERY = 3
+"""Every third client speaks HTTP+JSON."""
+
 WANTS = {
     "stream": 6, "block": 3, "poll": 2, "watch": 5, "browse": 2, "ask": 3, "cancel": 2, "late_cancel": 1,
     "echo": 1,
@@ -56,6 +59,7 @@ class StormClient:
         self._board = board
         self._dice = random.Random(f"client {board.seed} {number}")
         self._home = list(board.gates)[number % len(board.gates)]
+        self._binding = "HTTP+JSON" if number % REST_EVERY == REST_EVERY - 1 else "JSONRPC"
         self._wires: dict[tuple[str, bool], Wire] = {}
         self._nonces = 0
         self.doing = "nothing"
@@ -223,8 +227,11 @@ class StormClient:
     def _wire(self, gate: str, *, streaming: bool = True) -> Wire:
         wire = self._wires.get((gate, streaming))
         if wire is None:
-            made = Wire(self.name, gate, self._board.gates[gate], self._board.history, streaming=streaming)
-            wire = self._wires[gate, streaming] = made
+            wire = Wire(
+                self.name, gate, self._board.gates[gate], self._board.history, streaming=streaming,
+                binding=self._binding,
+            )  # fmt: skip
+            self._wires[gate, streaming] = wire
         return wire
 
     def _kind(self) -> str:

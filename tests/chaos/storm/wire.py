@@ -77,11 +77,14 @@ class Wire:
         url: of the gateway.
         history: where everything is written.
         streaming: whether messages are sent by ``SendStreamingMessage``.
+        binding: "JSONRPC" or "HTTP+JSON".
     """
 
-    def __init__(self, client: str, gate: str, url: str, history: History, *, streaming: bool) -> None:
+    def __init__(
+        self, client: str, gate: str, url: str, history: History, *, streaming: bool, binding: str = "JSONRPC"
+    ) -> None:  # fmt: skip
         self.client, self.gate, self._url, self._history = client, gate, url, history
-        self._streaming = streaming
+        self._streaming, self._binding = streaming, binding
         self._web: httpx.AsyncClient | None = None
         self._sdk: Client | None = None
 
@@ -131,7 +134,9 @@ class Wire:
     async def _connected(self) -> Client:
         if self._sdk is None:
             self._web = httpx.AsyncClient(transport=TappedTransport())
-            config = ClientConfig(httpx_client=self._web, streaming=self._streaming)
+            config = ClientConfig(
+                httpx_client=self._web, streaming=self._streaming, supported_protocol_bindings=[self._binding]
+            )
             self._sdk = await create_client(self._url, config)
         return self._sdk
 
@@ -157,7 +162,7 @@ class Wire:
                         break
             return {"events": yielded, "left": left}
 
-        await self._carry_out(op, seen, Tap(frame), work())
+        await self._carry_out(op, seen, self._tap(frame), work())
         if seen.answer:
             seen.take(seen.answer)
         return seen
@@ -170,10 +175,13 @@ class Wire:
             await call(await self._connected())
             return {}
 
-        await self._carry_out(op, seen, Tap(lambda *_: None), work())
+        await self._carry_out(op, seen, self._tap(lambda *_: None), work())
         if seen.answer and method != "ListTasks":
             seen.take({"task": seen.answer})
         return seen
+
+    def _tap(self, frame: Callable[[int | None, Json], None]) -> Tap:
+        return Tap(frame, wrapped=self._binding == "JSONRPC")
 
     async def _carry_out(self, op: int, seen: Seen, tap: Tap, work: Coroutine[Any, Any, Json]) -> None:
         told: Json = {}
@@ -184,6 +192,8 @@ class Wire:
             self._history.note("end", op=op, ok=False, error="left")
             raise
         except Exception as error:  # noqa: BLE001 - the checker judges
+            if tap.error is None and not tap.frames:
+                tap.end()
             seen.error = str(tap.error["code"]) if tap.error else "transport"
             cause = error.__cause__ or error
             told = {"error": seen.error, "said": str((tap.error or {}).get("message") or repr(cause))[:300]}

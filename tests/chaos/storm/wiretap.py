@@ -17,19 +17,26 @@ import orjson
 Json = dict[str, Any]
 
 
+CODES = {"TASK_NOT_FOUND": -32001, "TASK_NOT_CANCELABLE": -32002, "UNSUPPORTED_OPERATION": -32004}
+"""HTTP+JSON names errors by reasons; histories by JSON-RPC's codes. Others count as internal."""
+
+
 class Tap:
     """Takes down the response of one operation.
 
+    Args:
+        frame: called with (SSE id or None, StreamResponse) for each event.
+        wrapped: results and errors stand in JSON-RPC's envelopes.
+
     Attributes:
-        frame: called with (SSE id or None, ``result``) for each event.
-        answer: ``result`` of a plain response.
-        error: the JSON-RPC error object, if there was one.
+        answer: the result of a plain response.
+        error: {code, message}, if there was one.
         silence: the longest time without a byte while the response was open.
         frames: how many events came.
     """
 
-    def __init__(self, frame: Callable[[int | None, Json], None]) -> None:
-        self.frame = frame
+    def __init__(self, frame: Callable[[int | None, Json], None], *, wrapped: bool) -> None:
+        self.frame, self._wrapped = frame, wrapped
         self.answer: Json | None = None
         self.error: Json | None = None
         self.silence = 0.0
@@ -62,16 +69,28 @@ class Tap:
         self._buffer += data
 
     def end(self) -> None:
-        """A plain response is complete."""
-        body: Any = orjson.loads(self._buffer) if self._buffer.strip() else {}
-        self.answer, self.error = body.get("result"), body.get("error")
+        """A plain response is complete, or will never be: an error that comes late is a body cut short."""
+        try:
+            body: Any = orjson.loads(self._buffer)
+        except orjson.JSONDecodeError:
+            return
+        if "error" in body:
+            self.error = _error(body["error"])
+        else:
+            self.answer = body["result"] if self._wrapped else body
 
     def _take(self, body: Json) -> None:
         if "error" in body:
-            self.error = body["error"]
+            self.error = _error(body["error"])
         else:
             self.frames += 1
-            self.frame(self._id, body["result"])
+            self.frame(self._id, body["result"] if self._wrapped else body)
+
+
+def _error(error: Json) -> Json:
+    reason = next((each["reason"] for each in error.get("details", []) if "reason" in each), None)
+    rest = "status" in error
+    return {"code": CODES.get(str(reason), -32603) if rest else error["code"], "message": error.get("message", "")}
 
 
 TAP: ContextVar[Tap | None] = ContextVar("TAP", default=None)
@@ -87,7 +106,7 @@ class TappedTransport(httpx.AsyncBaseTransport):
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         tap = TAP.get()
         response = await self._inner.handle_async_request(request)
-        if tap is not None and request.method == "POST":
+        if tap is not None and not request.url.path.endswith("agent-card.json"):
             tap.hear()
             assert isinstance(response.stream, httpx.AsyncByteStream)
             events = response.headers.get("content-type", "").startswith("text/event-stream")
