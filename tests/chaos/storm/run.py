@@ -85,7 +85,7 @@ async def storm(plan: Plan, directory: Path, *, loud: bool = False) -> Json:
         history.note("calm")
         done, stuck = await asyncio.wait(running, timeout=BOUND_S)
         for task in stuck:
-            wrong.append(f"{running[task].name} still waits: {running[task].doing}")
+            wrong.append(f"{running[task].name} still waits: {running[task].doing} {_where(task)}")
             task.cancel()
         wrong += [f"{running[task].name} failed: {task.exception()!r}" for task in done if task.exception()]
         await asyncio.gather(*stuck, return_exceptions=True)
@@ -98,6 +98,18 @@ async def storm(plan: Plan, directory: Path, *, loud: bool = False) -> Json:
         history.close()
     wrong += world.wrong + world.samples.wrong() + await _verified(world.store)
     return await asyncio.to_thread(_judged, plan, world, history.path, wrong)
+
+
+def _where(task: asyncio.Task[Any]) -> list[str]:
+    """Where a task waits, outermost call first."""
+    found: list[str] = []
+    at: Any = task.get_coro()
+    while at is not None:
+        frame = getattr(at, "cr_frame", None) or getattr(at, "ag_frame", None) or getattr(at, "gi_frame", None)
+        if frame is not None:
+            found.append(f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno} {frame.f_code.co_name}")
+        at = getattr(at, "cr_await", None) or getattr(at, "ag_await", None) or getattr(at, "gi_yieldfrom", None)
+    return found
 
 
 def _judged(plan: Plan, world: World, path: Path, wrong: list[str]) -> Json:

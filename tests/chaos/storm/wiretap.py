@@ -77,7 +77,8 @@ class Tap:
         if "error" in body:
             self.error = _error(body["error"])
         else:
-            self.answer = body["result"] if self._wrapped else body
+            # What is no A2A at all (a gateway that has not seen its group yet answers 503) is the SDK's to judge.
+            self.answer = body.get("result") if self._wrapped else body
 
     def _take(self, body: Json) -> None:
         if "error" in body:
