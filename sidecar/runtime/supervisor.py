@@ -184,7 +184,7 @@ class Supervisor:
         if isinstance(decision, Wait):
             if decision.ms is not None:
                 asyncio.get_running_loop().call_later(decision.ms / 1000, node.kick.set)
-            if decision.reason == "no_agent" and row.owner == node.session:
+            if decision.reason == "no_agent" and row.owner == node.session and not row.released:
                 await self._pass_on(row)
             return
         owner = await self._ownership.own(row.task, _reason(row))
