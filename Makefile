@@ -9,7 +9,7 @@ PIP := $(BIN)/python -m pip -qq --disable-pip-version-check
 SOURCES := .
 LOCKED := --universal --generate-hashes --python-version 3.11 --quiet --custom-compile-command "make lock"
 
-.PHONY: demo test bench check lint format lock clean help
+.PHONY: demo test bench chaos check lint format lock clean help
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -23,6 +23,9 @@ test: $(READY) ## every test suite, each within its time budget
 
 bench: $(READY) ## measure on this machine, beside the direct agent; ARGS=--quick takes a minute
 	@$(BIN)/python -m benchmarks $(ARGS)
+
+chaos: $(READY) ## two minutes of kills and stops under twenty clients, judged; ARGS="--minutes 30 --seed 7"
+	@$(BIN)/python -m tests.chaos.storm $(ARGS)
 
 check: lint test ## everything that CI runs: format, lint, types, import contracts, tests
 
