@@ -148,6 +148,10 @@ def begin_twice(lines: list[Json]) -> None:
     end(lines, 4)["answer"]["tasks"].append({**whole_task(), "id": OTHER})
 
 
+def hear_twice(lines: list[Json]) -> None:
+    end(lines, 3)["answer"]["history"].append(HELLO)
+
+
 def stay(lines: list[Json]) -> None:
     end(lines, 3)["answer"]["status"]["state"] = "TASK_STATE_WORKING"
 
@@ -174,7 +178,8 @@ def test_a_good_history_is_found_good() -> None:
         (drop, "streams_agree"), (renumber, "streams_agree"), (repeat, "ids_grow"),
         (double, "texts_are_the_agents"),
         (cut, "one_terminal"), (end_twice, "one_terminal"), (forget, "messages_count_once"),
-        (begin_twice, "messages_count_once"), (stay, "every_task_ends"), (stay, "reads_agree"),
+        (begin_twice, "messages_count_once"), (hear_twice, "messages_count_once"),
+        (stay, "every_task_ends"), (stay, "reads_agree"),
         (go_back, "reads_never_go_back"), (cancel_all_the_same, "cancels_hold"), (fail, "errors_are_foreseen"),
     ],
 )  # fmt: skip

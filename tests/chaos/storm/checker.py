@@ -20,6 +20,7 @@ from tests.chaos.storm.fold import TERMINAL, Folded, terminal, text_of
 from tests.chaos.storm.history import read
 from tests.chaos.storm.record import STREAMS, Op, Record
 from tests.chaos.storm.script import outcome
+from tests.chaos.storm.sights import folded, looks_at, terminals
 
 Json = dict[str, Any]
 BOUND_S = 60.0
@@ -31,7 +32,7 @@ FINAL = "final"
 def every_task_ends(record: Record) -> list[str]:
     """Every accepted task has ended, within a bound of the last fault."""
     wrong = []
-    ended = _terminals(record)
+    ended = terminals(record)
     for task in record.scripts:
         final = final_task(record, task)
         state = (final.state if final else "") or "unknown"
@@ -108,7 +109,7 @@ def reads_agree(record: Record) -> list[str]:
     """What a stream folded to up to the end is what GetTask says, on every gateway."""
     wrong = []
     for task in record.scripts:
-        finals = [_folded(op.end["answer"]) for op in record.gets.get(task, []) if op.client == FINAL]
+        finals = [folded(op.end["answer"]) for op in record.gets.get(task, []) if op.client == FINAL]
         if len({repr(each.whole) for each in finals}) > 1:
             wrong.append(f"task {task}: gateways differ: {[each.whole for each in finals]}")
         for op in record.streams.get(task, []):
@@ -126,7 +127,7 @@ def reads_never_go_back(record: Record) -> list[str]:
     """Whoever asks after somebody saw something sees it too: same store, same host, one clock."""
     wrong = []
     for task in record.scripts:
-        looks = _looks(record, task)
+        looks = looks_at(record, task)
         shown: list[tuple[float, tuple[int, int, bool]]] = sorted((seen, size) for _, seen, size, _ in looks)
         at, most = 0, (0, 0, False)
         for begun, _, size, op in sorted(looks, key=lambda look: look[0]):
@@ -164,7 +165,7 @@ def texts_are_the_agents(record: Record) -> list[str]:
         for op in record.gets.get(task, []):
             wrong += [
                 f"{_name(op)}: {name} is {text}"
-                for name, text in _folded(op.end["answer"]).by_name
+                for name, text in folded(op.end["answer"]).by_name
                 if not whole.artifacts.get(name, "").startswith(text)
             ]
     return wrong
@@ -207,6 +208,15 @@ def messages_count_once(record: Record) -> list[str]:
         if op.first and op.task:
             begun.setdefault(op.note["message"], set()).add(op.task)
     wrong += [f"message {message} began {tasks}" for message, tasks in begun.items() if len(tasks) > 1]
+    sent = Counter(op.note["message"] for op in record.ops if op.method.startswith("Send") and op.error[:1] == "-")
+    for task in record.scripts:
+        for op in record.gets.get(task, []):
+            said = [
+                each["messageId"] for each in op.end["answer"].get("history", []) if each["role"] == "ROLE_USER"
+            ]
+            # A message that was answered with an error and sent again is a new one.
+            twice = [each for each, n in Counter(said).items() if n > 1 + sent[each]]
+            wrong += [f"{_name(op)}: has the message {each} twice" for each in twice]
     for gate in {op.gate for op in record.ops if op.client == FINAL}:
         pages = [op for op in record.ops if op.client == FINAL and op.gate == gate and op.method == "ListTasks"]
         tasks = [task for op in pages if not op.error for task in op.end["answer"].get("tasks", [])]
@@ -243,42 +253,11 @@ def judge(lines: list[Json]) -> dict[str, list[str]]:
 def final_task(record: Record, task: str) -> Folded | None:
     """What GetTask says after the storm."""
     answers = [op.end["answer"] for op in record.gets.get(task, []) if op.client == FINAL]
-    return _folded(answers[-1]) if answers else None
-
-
-def _folded(task: Json) -> Folded:
-    fold = Folded()
-    fold.apply({"task": task})
-    return fold
+    return folded(answers[-1]) if answers else None
 
 
 def _streams(record: Record) -> list[Op]:
     return [op for op in record.ops if op.method in STREAMS and op.frames]
-
-
-def _terminals(record: Record) -> dict[str, float]:
-    return {
-        task: min(t for op in ops for t, _, event in op.frames if terminal(event))
-        for task, ops in record.streams.items()
-        if any(terminal(event) for op in ops for _, _, event in op.frames)
-    }
-
-
-def _looks(record: Record, task: str) -> list[tuple[float, float, tuple[int, int, bool], Op]]:
-    """(asked, seen, how far, who) for every sight of a task."""
-    looks = []
-    for op in record.streams.get(task, []):
-        if "task" not in op.frames[0][2]:
-            continue
-        fold = Folded()
-        for index, (t, _, event) in enumerate(op.frames):
-            fold.apply(event)
-            # Only a snapshot is a read; a send begins at its task's beginning, later frames come when they come.
-            read = index == 0 and op.method == "SubscribeToTask"
-            looks.append((op.begun if read else float("inf"), t, fold.size, op))
-    gets = record.gets.get(task, [])
-    looks += [(op.begun, op.ended, _folded(op.end["answer"]).size, op) for op in gets]
-    return [look if look[0] < float("inf") else (-1.0, *look[1:]) for look in looks]
 
 
 def _name(op: Op) -> str:
