@@ -40,7 +40,8 @@ def _opening(run: Json) -> list[str]:
     begun, ended = machine["load_average"], run["load_average_after"]
     state = (
         f"**The machine was busy with other work** when this run began (load average {begun:.1f} on "
-        f"{machine['cores']} cores): absolute figures are too low, ratios within the run are what counts."
+        f"{machine['cores']} cores): absolute figures are too low, and ratios suffer too, "
+        "because a sidecar adds processes that wait for a core. Verdicts here are provisional."
         if busy(begun, machine["cores"])
         else f"The machine was idle when the run began (load average {begun:.1f} on {machine['cores']} cores)."
     )
@@ -50,7 +51,7 @@ def _opening(run: Json) -> list[str]:
         "",
         f"Written by `make bench` ({run['mode']} mode, seed {run['seed']}, {run['seconds']:.0f} s) on",
         f"{machine['at']}, commit {machine['commit']}{changed}. Every number was measured in that one run.",
-        f"{state} After it: {ended:.1f}, its own load.",
+        f"{state} After it: {ended:.1f}, this run's own load included.",
         "",
         f"{machine['cores']} cores ({machine['cpu']}), Linux {machine['kernel']}, Python {machine['python']},",
         f"SQLite {machine['sqlite']}, {versions}, nginx {machine['nginx'] or 'not installed'}.",
@@ -119,6 +120,9 @@ def _notes(figures: Figures, run: Json) -> list[str]:
         "- *Commits per event* is the sidecar's own counter; SQLite makes one fsync of its log for each.",
         "- Takeovers: an agent that keeps a checkpoint at each of its steps, of 10 ms, killed at a random moment.",
         "  The next event needs the standby's first step as well.",
+        "- The limits for waiting tasks (0.5 % of a core, 5 MB) were chosen here: the budget only says *nothing*. They",
+        "  are judged on a sidecar started on a full store; the one that took the tasks is listed beside it.",
+        "- The limit for writers is that of the fairness test. Agent-side ids, sizes and paces are this program's own.",
         "- Memory for each stream or task is the growth of the resident set, divided.",
         f"- Load averages before each part: {loads}.",
         "",
