@@ -20,7 +20,7 @@ from tests.integration.test_takeover import as_if_nothing_had_happened, steps, w
 
 BINDINGS = ["JSONRPC", "HTTP+JSON"]
 TOLD_WITHIN_S = 5.0
-AT_ONCE: dict[str, Any] = {"lease__ttl_ms": 20_000}  # so long that no death could be noticed by its expiry
+AT_ONCE: dict[str, Any] = {"lease__ttl_ms": 60_000}  # so long that no death could be noticed by its expiry
 
 
 async def owners(stage: Stage, task_id: str) -> list[str]:

@@ -16,8 +16,8 @@ from tests.integration.test_gateway import owners
 from tests.integration.test_takeover import as_if_nothing_had_happened, steps, whole
 
 BRIEF: dict[str, Any] = {"lease__ttl_ms": 800, "lease__margin_ms": 100}  # the defaults divided by 3.75
-LONG: dict[str, Any] = {"lease__ttl_ms": 20_000}  # no death is noticed by its expiry
-AT_ONCE_S = 5.0
+LONG: dict[str, Any] = {"lease__ttl_ms": 60_000}  # no death is noticed by its expiry
+AT_ONCE_S = 15.0
 
 
 async def question(stage: Stage, seen: Recording, number: int) -> None:
@@ -34,7 +34,7 @@ async def test_what_waits_in_the_inbox_when_its_owner_dies_is_carried_out_at_onc
     await stage.ready()
     asked = stage.send(a, "questions=2")
     await question(stage, asked, 1)
-    a.signal(signal.SIGSTOP)
+    await stop_between_commits(stage, a)
     task_id = asked.task_id
     seen = stage.send(b, "one", taskId=task_id) if wish == "answer" else stage.subscribe(b, task_id)
     canceling = asyncio.ensure_future(_cancel(stage, b, task_id if wish == "cancel" else ""))
@@ -59,6 +59,23 @@ async def _cancel(stage: Stage, at: SidecarProcess, task_id: str) -> Json:
     return await stage.rpc(at, "CancelTask", {"id": task_id}) if task_id else {}
 
 
+async def stop_between_commits(stage: Stage, sidecar: SidecarProcess) -> None:
+    """SIGSTOP. In the middle of a commit a sidecar would hold the file's lock, and nobody else could write."""
+    while True:
+        sidecar.signal(signal.SIGSTOP)
+        file = sqlite3.connect(stage.store, timeout=0.5, isolation_level=None)
+        try:
+            file.execute("BEGIN IMMEDIATE")
+            file.execute("ROLLBACK")
+        except sqlite3.OperationalError:
+            sidecar.signal(signal.SIGCONT)
+            await asyncio.sleep(0.05)
+        else:
+            return
+        finally:
+            file.close()
+
+
 def waiting(stage: Stage) -> int:
     file = sqlite3.connect(f"file:{stage.store}?mode=ro", uri=True)
     try:
@@ -76,7 +93,7 @@ async def test_a_message_to_a_run_whose_owner_dies_is_given_to_the_next_run(stag
     await seen.at_least(5)
     beside = stage.subscribe(b, seen.task_id)
     await beside.at_least(5)
-    a.signal(signal.SIGSTOP)
+    await stop_between_commits(stage, a)
     more = asyncio.ensure_future(stage.rpc(b, "SendMessage", message("more", taskId=seen.task_id)))
     await wait_for(lambda: waiting(stage), what="the message waits in the inbox")
     agents[0].kill()
@@ -107,7 +124,7 @@ async def test_an_answer_that_wakes_with_a_sidecar_that_was_replaced_reaches_the
     await stage.ready()
     asked = stage.send(a, "questions=2")
     await question(stage, asked, 1)
-    a.signal(signal.SIGSTOP)
+    await stop_between_commits(stage, a)
     try:
         second = asyncio.ensure_future(stage.rpc(a, "SendMessage", message("two", taskId=asked.task_id)))
         first = stage.send(b, "one", taskId=asked.task_id)
@@ -119,12 +136,12 @@ async def test_an_answer_that_wakes_with_a_sidecar_that_was_replaced_reaches_the
     assert task["status"]["state"] == "TASK_STATE_COMPLETED"
     assert [each["parts"][0]["text"] for each in task["artifacts"]] == ["2 answers, the last was two"]
     assert (await owners(stage, asked.task_id))[:2] == ["a", "b"]
-    assert await stage.reasons(a) == []
+    await stage.ready(a)
     await stage.verify()
 
 
 async def test_sidecar_and_agent_die_together_and_the_standby_is_there_at_once(stage: Stage) -> None:
-    """The kernel frees the dead one's lock: nobody waits for a lease of 20 s."""
+    """The kernel frees the dead one's lock: nobody waits for a lease of 60 s."""
     agents = [stage.agent("long"), stage.agent("long")]
     a, b = (stage.sidecar(each, name, **LONG) for each, name in zip(agents, "ab", strict=True))
     await stage.ready()
