@@ -73,11 +73,15 @@ class Retelling:
         return bool(message_id) and (message_id in self._shown.message_ids or message_id in self._heard)
 
     def repeat(self, status: Json) -> bool:
-        """Whether the status is the one that was told at the cursor; if so the cursor has moved on."""
+        """Whether the status is the one that was told at the cursor; if so the cursor has moved on.
+
+        One that leaves nothing behind is never the first sign of another story: an earlier run may have been read
+        from a Task, which does not show that it was told.
+        """
         if self._repeats(status) and status.get("state") != AUTH_REQUIRED:
             self._cursor += 1
             return True
-        return False
+        return _passes(status) and self.cursor < len(self._shown.statuses)
 
     def rewind(self) -> list[Outcome]:
         """Record that what was told beyond the cursor is superseded."""
@@ -181,8 +185,16 @@ class Retelling:
         return position
 
     def _repeats(self, status: Json) -> bool:
-        statuses = self._shown.statuses
-        return not self._fresh and self._cursor < len(statuses) and same_status(statuses[self._cursor], status)
+        """Whether the status was told at the cursor, or after nothing but such as leave nothing behind."""
+        statuses, at = self._shown.statuses, self.cursor
+        while at < len(statuses) and not same_status(statuses[at], status):
+            if not _passes(statuses[at]):
+                return False
+            at += 1
+        if at == len(statuses):
+            return False
+        self._cursor = at
+        return True
 
     def _floor(self) -> int:
         """What was told below this was told before the run began."""
@@ -233,6 +245,11 @@ class Retelling:
     def _wait_at(self, number: int) -> None:
         self._used[number] = None
         self.pending = number
+
+
+def _passes(status: Json) -> bool:
+    """Whether a status leaves nothing behind in a Task once the next one comes."""
+    return status.get("state") == WORKING and not status.get("message")
 
 
 def _id_of(status: Json) -> str:

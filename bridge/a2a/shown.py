@@ -14,7 +14,7 @@ from typing import Any
 from bridge.a2a.artifact import Artifact
 from bridge.a2a.content import Content
 from bridge.a2a.cut import Cut, read_cut
-from bridge.a2a.dialect import INPUT_REQUIRED, SUBMITTED
+from bridge.a2a.dialect import INPUT_REQUIRED, SUBMITTED, WORKING
 from bridge.a2a.outcomes import Finish, Receipts, Reply, Show, Step
 from bridge.journal import TERMINAL, Entry, Kind
 from bridge.jsontext import parse_stored
@@ -253,6 +253,9 @@ class Shown:
         self.task_id = task.get("id") or ""
         self.context_id = task.get("contextId") or ""
         status = task.get("status") or {}
+        # What was said before the Task was first seen has been told with it, and is no news in a re-run.
+        said = [each for each in task.get("history") or () if each.get("role") == "ROLE_AGENT"]
+        self.statuses += [{"state": WORKING, "message": each} for each in said]
         if not is_bare(status):
             self._show_status(status)
         self.message_ids.update(each.get("messageId") or "" for each in task.get("history") or ())

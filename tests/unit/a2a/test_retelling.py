@@ -7,7 +7,7 @@ from typing import Any
 from bridge.a2a.extension import Marks
 from bridge.a2a.outcomes import Replay
 from bridge.a2a.reconcile import Run
-from tests.unit.a2a.reconcile_events import Story, art, status
+from tests.unit.a2a.reconcile_events import Story, art, status, task
 
 Json = dict[str, Any]
 
@@ -25,12 +25,35 @@ def test_a_different_status_rewinds_what_was_told_beyond_it() -> None:
 def test_statuses_compare_by_state_role_and_content() -> None:
     story = Story()
     story.tell(status("WORKING", "1"))
-    for other in (status("SUBMITTED", "1"), status("WORKING"), status("WORKING", "2")):
+    for other in (status("SUBMITTED", "1"), status("SUBMITTED"), status("WORKING", "2")):
         run = Run(story.shown(), fresh=False)
         assert len(run.receive(other)) == 2
     by_user = status("WORKING", "1")
     by_user["statusUpdate"]["status"]["message"]["role"] = "ROLE_USER"
     assert len(Run(story.shown(), fresh=False).receive(by_user)) == 2
+
+
+def test_a_status_without_words_tells_no_other_story() -> None:
+    """An agent's Task does not show it: who read the first run from one has not told it, and a re-run says it."""
+    read, streamed = ["1", "2"], ["", "1", "", "2", ""]
+    for first, again in ((read, streamed[:4]), (streamed, read)):
+        story = Story()
+        story.tell(*(status("WORKING", text) for text in first))
+        story.again()
+        assert story.tell(*(status("WORKING", text) for text in again)) == []
+        assert len(story.tell(status("WORKING", "3"))) == 1 + (first is streamed)
+    story = Story()
+    story.tell(status("WORKING", "1"))
+    story.again()
+    assert len(story.tell(status("WORKING", "1"), status("WORKING"))) == 1, "the last word is news"
+
+
+def test_what_a_task_has_said_before_it_was_first_seen_is_told() -> None:
+    story = Story()
+    said = {"messageId": "m", "role": "ROLE_AGENT", "parts": [{"text": "1"}]}
+    story.note(story.run.snapshot(task("WORKING", "2", history=[said])))
+    story.again()
+    assert story.tell(status("WORKING", "1"), status("WORKING", "2")) == []
 
 
 def test_auth_required_is_always_shown_again() -> None:
