@@ -25,6 +25,8 @@ def kind(record: Record, op: Op) -> str:
     """The name of an operation's error."""
     said = str(op.end.get("said", ""))
     gate = record.trouble(op.gate, op.begun, op.ended)
+    # A message that is sent again before the answer to it is on record is told the same once more.
+    absent = record.total_trouble(PAIRS, op.begun - RECENT_S, op.ended) if "is not reachable" in said else 0.0
     match op.error:
         case "left":
             return "left"
@@ -34,7 +36,7 @@ def kind(record: Record, op: Op) -> str:
             return "ended"
         case "-32603" if "has not canceled it yet" in said and record.fault_within(op.begun - RECENT_S, op.ended):
             return "cancel_waits"
-        case "-32603" if "is not reachable" in said and record.total_trouble(PAIRS, op.begun, op.ended) > ABSENT_S:
+        case "-32603" if "is not reachable" in said and absent > ABSENT_S:
             return "no_agent"
         case "-32603" if "database is locked" in said and record.stopped(op.begun, op.ended):
             return "store_held"
