@@ -50,7 +50,7 @@ clean: ## remove what was made: environment, caches, coverage
 	@rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage* dist build
 	@find . -name __pycache__ -type d -not -path './.git/*' -prune -exec rm -rf {} +
 
-$(READY): requirements.lock
+$(READY): requirements.lock pyproject.toml
 	@test -n "$(PYTHON)" || { echo "Python 3.11 or newer is needed; none was found. Say make PYTHON=/path/to/python3"; exit 1; }
 	@echo "making $(VENV) with $$($(PYTHON) -V) from requirements.lock (once, about a minute) ..."
 	@rm -rf $(VENV)

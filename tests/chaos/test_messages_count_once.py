@@ -41,8 +41,8 @@ async def test_case_19_nothing_that_an_agent_has_seen_is_without_its_record(quic
             params = tagged("steps=2 pace=0.01")
             asked = asyncio.ensure_future(cast.insist(params))
             await wait_for(lambda: not cast.a.alive or cast.deaths, PATIENCE_S)
-            recorded = [await _first_text(cast.stage, each) for each in await cast.stage.task_ids()]
-            assert {str(line["text"]) for line in cast.agents[0].journal()} <= set(recorded)
+            heard = {str(line["text"]) for line in cast.agents[0].journal()}
+            assert heard <= {await _first_text(cast.stage, each) for each in await cast.stage.task_ids()}
             assert plain(await asked) == expected
         await cast.settled(expected)
     finally:

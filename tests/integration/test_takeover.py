@@ -117,7 +117,7 @@ async def test_the_agent_is_killed_three_times(stage: Stage, kind: str) -> None:
     agents = [stage.agent(kind), stage.agent(kind)]
     a, _ = (stage.sidecar(each) for each in agents)
     await stage.ready()
-    seen = stage.send(a, "steps=24 pace=0.02")
+    seen = stage.send(a, "steps=24 pace=0.02 hold=19")
     runs: list[AgentProcess] = []
     for goal in (6, 12, 18):
         await seen.at_least(goal)
@@ -126,6 +126,7 @@ async def test_the_agent_is_killed_three_times(stage: Stage, kind: str) -> None:
         )
         running.kill()
         running.start()  # by the third kill it may not be ready yet: then the task waits for it
+    stage.go()
     await seen.ended(30)
     as_if_nothing_had_happened(seen, steps(24), whole(24))
     assert sum(len(each.journal()) for each in agents) >= 4
