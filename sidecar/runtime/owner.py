@@ -61,6 +61,7 @@ class Owner:
         self._work: asyncio.Task[None] | None = None
         self.idle_since = node.clock.monotonic()
         self.answered: set[KeyRow] = set()
+        self._taken: set[KeyRow] = set()
         journal.on_lost = self._pursuit.stop_following
 
     @property
@@ -127,6 +128,9 @@ class Owner:
         """
         if self.over:
             raise has_ended(self.task_id, self.viewer.fold.state)
+        if not self._taken.isdisjoint(keys):
+            return None  # on its way already: whoever finds it in the inbox knows then
+        self._taken.update(keys)
         waited = self.journal.handoff.state is State.SUSPENDED
         position = self.write([Draft(Kind.INPUT, write(body))], keys, inbox)
         self.relay.note_input(body)
