@@ -2,9 +2,8 @@
 
 They left it in the store's inbox, because somebody else owned the handoff; whoever owns it now takes it into the
 journal, in one transaction with its deletion. This file must not know when to look (``supervisor``). The failures
-it prevents: a message that is journalled twice, because it was left here twice, or by an owner that had read the
-inbox before an earlier one emptied it; and a handoff that is claimed for its mail by somebody who then does nothing
-else for it.
+it prevents: a message that is journalled twice, because it was left here twice, or by an owner that had read it
+before an earlier one took it; and a handoff that is claimed for its mail by somebody who then does nothing else.
 """
 
 from __future__ import annotations
