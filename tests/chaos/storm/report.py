@@ -31,6 +31,11 @@ def figures(lines: Sequence[Json], directory: Path) -> Json:
         for a, b in pairwise(op.frames)
         if "INPUT_REQUIRED" not in str(a[2])
     )
+    longest: dict[str, float] = {}
+    for gap, task, _ in gaps:
+        if task in record.scripts:
+            kind = record.scripts[task].kind
+            longest[kind] = max(gap, longest.get(kind, 0.0))
     silences = [
         (op.end["silence"], op.gate, round(op.ended, 1))
         for op in record.ops
@@ -51,6 +56,7 @@ def figures(lines: Sequence[Json], directory: Path) -> Json:
         "errors": dict(Counter(errors.kind(record, op) for op in record.ops if op.error)),
         "takeovers": dict(claims),
         "longest_gaps_s": gaps[-3:],
+        "longest_gap_by_kind_s": longest,
         "gap_p99_s": gaps[int(len(gaps) * 0.99)][0] if gaps else 0.0,
         "longest_silences_s": sorted(silences)[-3:],
     }  # fmt: skip
@@ -67,6 +73,7 @@ def text(told: Json) -> str:
         f"  takeovers   {sum(told['takeovers'].values())}: {told['takeovers']}",
         f"  errors      {told['errors']}",
         f"  gaps        longest between events {told['longest_gaps_s']}, p99 {told['gap_p99_s']} s",
+        f"  longest gap by kind {told['longest_gap_by_kind_s']}",
         f"  silence     longest without a byte from a gateway that was well {told['longest_silences_s']}",
         f"  log         bytes by quarters {told['growth']['wal_bytes']}, most {told['growth']['wal_bytes_max']}",
     ]
