@@ -6,6 +6,7 @@ one that cannot even listen.
 
 from __future__ import annotations
 
+import errno
 import socket
 from collections.abc import Awaitable, Callable, Generator, MutableMapping
 from contextlib import contextmanager
@@ -17,6 +18,7 @@ from sidecar.errors import ConfigError
 
 BACKLOG = 2048
 CLOSE_WITHIN_S = 2
+_NOT_OURS = (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT)
 
 App = Callable[
     [
@@ -43,16 +45,28 @@ def bind(host: str, port: int, what: str) -> socket.socket:
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(bare, port, type=socket.SOCK_STREAM)[0]
         listener = socket.socket(family, kind, protocol)
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind(address)
-        listener.listen(BACKLOG)
+        try:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listener.bind(address)
+            listener.listen(BACKLOG)
+        except OSError:
+            listener.close()
+            raise
     except OSError as error:
         raise ConfigError(
             f"{what} cannot listen on {host}:{port}: {error.strerror or error}",
-            "stop what does, or give another port",
+            _hint(error),
         ) from error
     listener.setblocking(False)
     return listener
+
+
+def _hint(error: OSError) -> str:
+    if isinstance(error, socket.gaierror) or error.errno in _NOT_OURS:
+        return "give another --host: an address of this machine"
+    if error.errno in (errno.EACCES, errno.EPERM):
+        return "give a port above 1023, or the right to use this one"
+    return "stop what does, or give another port"
 
 
 class Server(uvicorn.Server):
