@@ -83,11 +83,11 @@ def dispatch(arguments: Sequence[str], env: Mapping[str, str]) -> int:
     given, unknown = parser.parse_known_args(arguments)
     if unknown:
         raise ConfigError(f"{unknown[0]} is not known here", _suggest(unknown[0]))
+    if given.command == "version" or given.version:
+        print(f"dhp-sidecar {sidecar.__version__}")
+        return 0
     if given.command is None:
         parser.print_help()
-        return 0
-    if given.command == "version":
-        print(f"dhp-sidecar {sidecar.__version__}")
         return 0
     flags = {row.name: value for row in OPTIONS if (value := getattr(given, row.name, None)) is not None}
     config = load(flags, env)
@@ -153,6 +153,7 @@ def build() -> Parser:
         prog="dhp-sidecar", description=_ABOUT, epilog=_EXAMPLES, allow_abbrev=False,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )  # fmt: skip
+    parser.add_argument("--version", action="store_true", help="print the release")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", parser_class=Parser)
     _run_parser(commands)
     listing = _reading(commands, "tasks", "list tasks, newest first")

@@ -13,18 +13,24 @@ from typing import BinaryIO, Protocol, TextIO
 
 import orjson
 
+from bridge.a2a.dialect import TASK_STATES
 from bridge.errors import BridgeError
-from bridge.handoff import Handoff
+from bridge.handoff import FINAL, Handoff, State
 from bridge.journal import Entry, Tip, to_line
-from sidecar.errors import SidecarError
-from sidecar.ops.timeline import day, paint, row, timeline
+from sidecar.errors import ConfigError, SidecarError
+from sidecar.ops.timeline import day, paint, rows, timeline
 from sidecar.ops.verify import Stored, Verdict, read_export, verify
 from sidecar.records import TaskView
 
 OK, WRONG = 0, 1
 PREFIX_SHORTEST = 4
 _LISTED_MAX = 10
+_UNFINISHED = (
+    "the file ends before the task does; whether entries are missing at its end cannot be told from it "
+    "(`dhp-sidecar verify TASK` tells, where the store is)"
+)
 _MOVED_TRIES = 20
+_LISTS = "`dhp-sidecar tasks` lists them"
 
 
 class Shelf(Protocol):
@@ -101,8 +107,10 @@ def resolve(shelf: Shelf, prefix: str) -> str:
     found = shelf.find(prefix)
     if prefix in found:
         return prefix
-    if not found or len(prefix) < min(PREFIX_SHORTEST, len(found[0])):
-        raise NoSuchTask(f"no task {prefix!r}", "`dhp-sidecar tasks` lists them; four characters are enough")
+    if found and len(prefix) < min(PREFIX_SHORTEST, len(found[0])):
+        raise NoSuchTask(f"{prefix!r} is too short: at least four characters of the id are needed", _LISTS)
+    if not found:
+        raise NoSuchTask(f"no task's id begins with {prefix!r}", _LISTS)
     if len(found) > 1:
         listed = ", ".join(found[:_LISTED_MAX]) + (", …" if len(found) > _LISTED_MAX else "")
         raise NoSuchTask(f"{prefix!r} begins {len(found)} task ids", listed)
@@ -110,10 +118,21 @@ def resolve(shelf: Shelf, prefix: str) -> str:
 
 
 def tasks(shelf: Shelf, screen: Screen, *, limit: int, state: str = "") -> int:
-    """List tasks, newest first."""
+    """List tasks, newest first.
+
+    Raises:
+        ConfigError: ``state`` is none that a handoff or a task can have.
+    """
+    handoffs = [str(each) for each in State if each is not State.ABSENT]
+    of_tasks = [_short(each) for each in TASK_STATES]
+    if state and state not in (*handoffs, *of_tasks, *TASK_STATES):
+        raise ConfigError(
+            f"--state {state!r} is no state",
+            f"a handoff is {', '.join(handoffs)}; a task is {', '.join(of_tasks)}",
+        )
     shown = 0
     for view in shelf.views():
-        if state and state not in (view.state, _short_state(view)):
+        if state and state not in (view.state, _short_state(view), view.task_state):
             continue
         if shown == limit:
             if not screen.json:
@@ -167,7 +186,7 @@ def show(shelf: Shelf, screen: Screen, prefix: str, *, everything: bool = False)
                 "cut": handoff.cut,
                 "hash": handoff.tip.hash,
                 "wrong": wrong or None,
-                "entries": [row(entry) for entry in entries],
+                "entries": rows(entries),
             }
         )
         return WRONG if wrong else OK
@@ -207,7 +226,8 @@ def verify_export(screen: Screen, lines: Iterable[bytes]) -> int:
     """Check every journal of an export file."""
     export = read_export(lines)
     wrong = export.wrong or ([] if export.journals else ["the file holds no journal"])
-    verdicts = (verify(task, entries) for task, entries in export.journals.items())
+    found = (verify(task, entries) for task, entries in export.journals.items())
+    verdicts = (each if each.wrong or each.state in FINAL else replace(each, note=_UNFINISHED) for each in found)
     return _report(screen, verdicts, wrong, "chain and transitions hold")
 
 
@@ -257,7 +277,11 @@ def _report(screen: Screen, verdicts: Iterable[Verdict], wrong: Sequence[str], p
 
 
 def _short_state(view: TaskView) -> str:
-    return view.task_state.removeprefix("TASK_STATE_").lower().replace("_", "-") or "-"
+    return _short(view.task_state) or "-"
+
+
+def _short(task_state: str) -> str:
+    return task_state.removeprefix("TASK_STATE_").lower().replace("_", "-")
 
 
 def _count(number: int, one: str, many: str) -> str:

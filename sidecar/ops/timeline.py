@@ -7,6 +7,7 @@ the failure it prevents is a terminal that a task's text takes over.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
 
@@ -71,34 +72,65 @@ def timeline(entries: Sequence[Entry], *, colour: bool = False, everything: bool
         colour: use the terminal's colours.
         everything: one line for every entry; otherwise four or more outputs in a row share one.
     """
+    runs = _runs(entries)
     for group in _groups(entries, everything=everything):
         first, last = group[0], group[-1]
         seq = f"{first.seq}" if first is last else f"{first.seq}-{last.seq}"
         took = f"{(last.at - first.at) / 1000:.1f} s"
-        detail = describe(first) if first is last else f"{len(group)} events in {took}: {_artifacts(group)}"
+        detail = (
+            describe(first, runs.get(first.seq, 0))
+            if first is last
+            else f"{len(group)} events in {took}: {_artifacts(group)}"
+        )
         kind = paint(f"{first.kind:<10}", _COLOURS.get(first.kind, ""), on=colour)
         moment = paint(clock(first.at), _DIM, on=colour)
         yield f"{seq:>11}  {moment}  {f'f{first.fence.n}':<4} {kind}  {detail}".rstrip()
 
 
-def describe(entry: Entry) -> str:
-    """What one entry says, in a few words."""
+def rows(entries: Sequence[Entry]) -> list[Body]:
+    """All entries as objects for ``show --json``."""
+    runs = _runs(entries)
+    return [row(entry, runs.get(entry.seq, 0)) for entry in entries]
+
+
+def _runs(entries: Iterable[Entry]) -> dict[int, int]:
+    """By position of each ``claimed`` and ``bound``: how many runs the agents had been asked to begin."""
+    runs, found = 0, {}
+    for entry in entries:
+        if entry.kind is Kind.BOUND and entry.body is not None:
+            with suppress(BridgeError):
+                runs += parse_stored(entry.body).get("fresh") is True
+        if entry.kind in (Kind.BOUND, Kind.CLAIMED):
+            found[entry.seq] = runs
+    return found
+
+
+def describe(entry: Entry, runs: int = 0) -> str:
+    """What one entry says, in a few words.
+
+    Args:
+        entry: of a journal.
+        runs: how many runs the agents had been asked to begin, this entry included; 0 where that is not known.
+    """
     if entry.body is None:
         return "(its content was superseded and dropped)"
     try:
-        return _DESCRIBE.get(entry.kind, _nothing)(parse_stored(entry.body))
+        body = parse_stored(entry.body)
+        if entry.kind in _COUNTED:
+            return _COUNTED[entry.kind](body, runs)
+        return _DESCRIBE.get(entry.kind, _nothing)(body)
     except (BridgeError, AttributeError, TypeError, KeyError, ValueError):
         return "(its content cannot be read)"
 
 
-def row(entry: Entry) -> Body:
+def row(entry: Entry, runs: int = 0) -> Body:
     """One entry as an object for ``show --json``."""
     return {
         "seq": entry.seq,
         "at": day(entry.at)[:-1].replace(" ", "T") + f".{entry.at % 1000:03d}Z",
         "fence": {"n": entry.fence.n, "session": entry.fence.session},
         "kind": str(entry.kind),
-        "says": describe(entry),
+        "says": describe(entry, runs),
         "hash": entry.hash,
     }
 
@@ -140,13 +172,13 @@ def _dispatched(body: Body) -> str:
     return f"handoff {body['handoff'][:12]}…  message {visible(key['messageId'], 40)}  {text}".rstrip()
 
 
-def _claimed(body: Body) -> str:
-    attempt = f", attempt {body['attempt']}" if "attempt" in body else ""
-    return f"by {visible(body['owner'])}: {visible(str(body.get('reason', '?')))}{attempt}"
+def _claimed(body: Body, runs: int) -> str:
+    so_far = f", {runs} {'run' if runs == 1 else 'runs'} so far" if runs else ""
+    return f"by {visible(body['owner'])}: {visible(str(body.get('reason', '?')))}{so_far}"
 
 
-def _bound(body: Body) -> str:
-    how = "a new run" if body.get("fresh") else "the run"
+def _bound(body: Body, runs: int) -> str:
+    how = f"run {runs or ''}".rstrip() + (" begins" if body.get("fresh") else "")
     return f"{how} at {visible(str(body.get('endpoint')))} {visible(str(body.get('task') or ''), 40)}".rstrip()
 
 
@@ -198,10 +230,9 @@ def _nothing(body: Body) -> str:
     return "  ".join(f"{visible(str(key))}={visible(str(value), 40)}" for key, value in body.items())
 
 
+_COUNTED: dict[Kind, Callable[[Body, int], str]] = {Kind.CLAIMED: _claimed, Kind.BOUND: _bound}
 _DESCRIBE: dict[Kind, Callable[[Body], str]] = {
     Kind.DISPATCHED: _dispatched,
-    Kind.CLAIMED: _claimed,
-    Kind.BOUND: _bound,
     Kind.EVENT: _event,
     Kind.STEP: _step,
     Kind.INPUT: lambda body: f"message {visible(body['id'], 40)}  {_parts(body['message'].get('parts'))}".rstrip(),

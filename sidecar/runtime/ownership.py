@@ -66,7 +66,7 @@ class Ownership:
         ready = node.link.ready and not node.draining
         drafts = [
             Draft(Kind.DISPATCHED, write(body)),
-            Draft(Kind.CLAIMED, write({"owner": node.name, "attempt": 1, "reason": "accepted"})),
+            Draft(Kind.CLAIMED, write({"owner": node.name, "attempt": 0, "reason": "accepted"})),
         ]
         # Without an agent here, and with one elsewhere, the task is given up in the same breath: one commit.
         given_up = not ready and await node.others_ready()

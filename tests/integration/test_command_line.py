@@ -155,6 +155,9 @@ def test_exit_codes(store: Path, capsys: pytest.CaptureFixture[str], monkeypatch
         (["run", "--por", "5"], "the nearest is --port"),
         (["tasks", "--limit", "none"], "above 0"),
         (["tasks", "--jsn"], "the nearest is --json"),
+        (["tasks", "--state", "bogus"], "a handoff is dispatched"),
+        (["run", "--agent", "http://a:1", "--host", "203.0.113.7", "--insecure"], "give another --host"),
+        (["run", "--agent", "http://a:1", "--host", "no-such-host.invalid", "--insecure"], "give another --host"),
     ],
 )
 def test_a_slip_is_answered_with_what_to_do(
@@ -167,8 +170,9 @@ def test_a_slip_is_answered_with_what_to_do(
 def test_help_and_version(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([]) == 0
     assert "examples:" in capsys.readouterr().out
-    assert main(["version"]) == 0
-    assert capsys.readouterr().out == "dhp-sidecar 0.1.0\n"
+    for release in ("version", "--version"):
+        assert main([release]) == 0
+        assert capsys.readouterr().out == "dhp-sidecar 0.1.0\n"
     with pytest.raises(SystemExit) as stopped:
         main(["run", "--help"])
     assert stopped.value.code == 0

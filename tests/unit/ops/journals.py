@@ -45,7 +45,7 @@ def killed_and_finished(message_id: str = "m-1", *, ended: bool = True) -> tuple
             Kind.DISPATCHED, task=task, handoff=handoff_id(intent), key=named, intent=intent, voters=["self"],
             protocol="1.0", context=None, extensions=[],
         ),
-        draft(Kind.CLAIMED, owner="left", attempt=1, reason="accepted"),
+        draft(Kind.CLAIMED, owner="left", attempt=0, reason="accepted"),
         draft(Kind.BOUND, endpoint="http://127.0.0.1:9000", task="", context="", fresh=True),
         draft(Kind.EVENT, event=status(task, "WORKING", "begun")),
         *(draft(Kind.EVENT, event=chunk(task, f"page {n}. ")) for n in range(5)),
@@ -53,7 +53,7 @@ def killed_and_finished(message_id: str = "m-1", *, ended: bool = True) -> tuple
         draft(Kind.ORPHANED, reason="broken", by="left"),
     ]  # fmt: skip
     second = [
-        draft(Kind.CLAIMED, owner="right", attempt=2, reason="orphaned"),
+        draft(Kind.CLAIMED, owner="right", attempt=1, reason="orphaned"),
         draft(Kind.BOUND, endpoint="http://127.0.0.1:9001", task="", context="", fresh=True),
         draft(Kind.EVENT, event=chunk(task, "page 5. ")),
     ]

@@ -9,6 +9,7 @@ from dataclasses import replace
 import pytest
 
 from bridge.journal import Tip
+from sidecar.errors import ConfigError
 from sidecar.ops.inspect import NoSuchTask, Screen, export, resolve, show, tasks, verify_export, verify_store
 from sidecar.ops.timeline import describe, timeline, visible
 from tests.unit.ops.journals import MemoryShelf, killed_and_finished
@@ -34,9 +35,12 @@ def text(of: Screen) -> str:
 def test_a_unique_beginning_is_enough(shelf: MemoryShelf) -> None:
     assert resolve(shelf, TASK) == TASK
     assert resolve(shelf, TASK[:8]) == TASK
-    for wrong in ("zzzz", TASK + "0", TASK[:2], ""):
-        with pytest.raises(NoSuchTask):
+    for wrong in ("zzzz", TASK + "0"):
+        with pytest.raises(NoSuchTask, match="begins with"):
             resolve(shelf, wrong)
+    for short in (TASK[:2], ""):
+        with pytest.raises(NoSuchTask, match="at least four characters of the id are needed"):
+            resolve(shelf, short)
 
 
 def test_an_ambiguous_beginning_lists_what_it_may_mean() -> None:
@@ -72,6 +76,13 @@ def test_tasks_by_state_limit_and_in_json(shelf: MemoryShelf) -> None:
     assert text(out) == "no tasks\n"
 
 
+def test_a_state_that_there_is_not_is_answered_with_those_that_there_are(shelf: MemoryShelf) -> None:
+    with pytest.raises(ConfigError, match=r"'bogus' is no state.*running.*input-required"):
+        tasks(shelf, screen(), limit=50, state="bogus")
+    for known in ("orphaned", "auth-required", "TASK_STATE_WORKING"):
+        assert tasks(shelf, screen(), limit=50, state=known) == 0
+
+
 def test_show_tells_the_takeover(shelf: MemoryShelf) -> None:
     out = screen()
     assert show(shelf, out, TASK[:8]) == 0
@@ -80,7 +91,10 @@ def test_show_tells_the_takeover(shelf: MemoryShelf) -> None:
     assert "2 runs" in said
     assert "owner right at fence 2" in said
     assert "count the pages" in said
-    assert "by right: orphaned, attempt 2" in said
+    assert "by left: accepted\n" in said
+    assert "run 1 begins at http://127.0.0.1:9000" in said
+    assert "by right: orphaned, 1 run so far" in said
+    assert "run 2 begins at http://127.0.0.1:9001" in said
     assert " 4-9 " in said, "six events in a row share a line"
     assert "six pages" in said
     assert "\x1b" not in said
@@ -128,6 +142,10 @@ def test_an_export_is_verified_alone(shelf: MemoryShelf) -> None:
     found = screen()
     assert verify_export(found, lines) == 0
     assert "1 journal, 15 entries: chain and transitions hold" in text(found)
+    assert "the file ends before" not in text(found)
+    cut_off = screen()
+    assert verify_export(cut_off, lines[:9]) == 0
+    assert "the file ends before the task does; whether entries are missing" in text(cut_off)
     changed = [lines[0].replace(b"pages", b"dimes"), *lines[1:]]
     assert verify_export(screen(), changed) == 1
     assert verify_export(screen(), [*lines, b"not a line\n"]) == 1
