@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
-from sidecar.errors import ConfigError
+from sidecar.errors import ConfigError, StoreError
 from sidecar.options import Option, build, from_env, from_file, from_flags, is_loopback, option, table
 
 MIB = 1 << 20
@@ -161,7 +161,8 @@ class Config:
         shown="random, kept beside the store for this port"
     )
     group: str = option(
-        "", "sidecars of one group take over each other's tasks", flag="--group", shown="the agent card's name"
+        "", "sidecars of one group take over each other's tasks; a gateway needs it where the store has several",
+        flag="--group", shown="the agent card's name"
     )
     store: str = option(
         "", "where the journals are", flag="--store", shape="store",
@@ -266,19 +267,24 @@ def kept_name(store: Path, port: int) -> str:
     free port (0) says nothing about which sidecar this is, so nothing is kept for it.
 
     Raises:
-        ConfigError: the name cannot be kept.
+        StoreError: the store's directory cannot be used. ConfigError: the file holds no text.
     """
-    fresh = f"sidecar-{secrets.token_hex(4)}"
+    fresh, path = f"sidecar-{secrets.token_hex(4)}", store.with_name(f"{store.name}-{port}.name")
     if port == 0:
         return fresh
-    path = store.with_name(f"{store.name}-{port}.name")
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         kept = path.read_text(encoding="utf-8").strip() if path.exists() else ""
         if not kept:
+            path.touch(mode=0o600)
             path.write_text(fresh, encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"the sidecar's name cannot be kept in {path}: {error}", "give --name") from error
+    except OSError as error:
+        raise StoreError(
+            f"the directory of the store {store} cannot be used: {error}",
+            "give this user the right to write there, or give another --store",
+        ) from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{path} holds no name: {error}", "delete it, or give --name") from error
     return kept or fresh
 
 

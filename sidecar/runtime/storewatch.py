@@ -35,5 +35,5 @@ class StoreWatch:
                 await self._attempt()
                 self.problem = ""
             except StoreError as error:
-                self.problem = str(error)
+                self.problem = f"{error}; it is tried again, and writing goes on by itself"
             await asyncio.sleep(LOOK_FAILING_S if self.problem else LOOK_S)

@@ -49,8 +49,8 @@ _BY_ERRNO: dict[int, type[StoreError]] = {
     errno.EPERM: StoreReadOnly,
 }
 _HINTS: dict[type[StoreError], str] = {
-    StoreFull: "make room on the store's file system; writing goes on by itself",
-    StoreReadOnly: "make the store's directory writable for this user; writing goes on by itself",
+    StoreFull: "make room on the store's file system",
+    StoreReadOnly: "give this user the right to read and write the store's files and their directory",
     StoreUnavailable: "the same call may work in a moment",
     StoreCorrupt: "restore the file from a copy, or check it with `dhp-sidecar verify`",
 }

@@ -9,9 +9,11 @@ the newest.
 
 from __future__ import annotations
 
+import os
 import secrets
 import sqlite3
 import threading
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -178,6 +180,8 @@ class SessionFile:
 
     def _open(self) -> sqlite3.Connection:
         if self._connection is None:
+            with suppress(FileExistsError):  # an existing file is not opened: closing it would drop SQLite's locks
+                os.close(os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
             connection = connect(self._path, synchronous="NORMAL")
             try:
                 connection.execute("PRAGMA journal_mode=WAL")

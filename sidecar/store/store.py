@@ -21,6 +21,7 @@ from sidecar.records import Caller, KeyRow, ListQuery, TaskView
 from sidecar.store import inbox, kept
 from sidecar.store.connect import beside, path_of
 from sidecar.store.engine import prepare, recognise
+from sidecar.store.faults import translated
 from sidecar.store.hosttime import boot_id
 from sidecar.store.reads import HandoffRow, InboxRow, Reads
 from sidecar.store.sessionfile import SessionFile
@@ -161,7 +162,11 @@ def open_readonly(url: str | Path) -> Reads:
         StoreUnavailable: there is no such file. StoreCorrupt, SchemaNewer: it is not a store this release reads.
     """
     path = path_of(url)
-    if not path.exists():
-        raise StoreUnavailable(f"{path}: no such store")
+    with translated(f"reading the store {path}"):
+        there = path.exists()
+    if not there:
+        raise StoreUnavailable(
+            f"{path}: no such store", "no sidecar has run with this store; give --store or DHP_SIDECAR_STORE"
+        )
     recognise(path)
     return Reads(path)

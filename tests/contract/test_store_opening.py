@@ -11,7 +11,15 @@ import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 
-from sidecar.errors import ConfigError, NetworkFilesystem, SchemaNewer, StoreCorrupt, StoreUnavailable
+from sidecar.config import kept_name
+from sidecar.errors import (
+    ConfigError,
+    NetworkFilesystem,
+    SchemaNewer,
+    StoreCorrupt,
+    StoreReadOnly,
+    StoreUnavailable,
+)
 from sidecar.store import Store, open_readonly
 from sidecar.store.connect import path_of, writing_engine
 from sidecar.store.engine import check_filesystem, prepare
@@ -49,6 +57,30 @@ async def test_a_store_keeps_what_it_holds_when_opened_again(url: str) -> None:
     store = await Store.open(url)
     assert len(await store.entries("t")) == 2
     await store.close()
+
+
+async def test_nobody_else_reads_what_stands_beside_a_store(tmp_path: Path) -> None:
+    path = tmp_path / "journal.db"
+    kept_name(path, 8470)
+    store = await Store.open(path)
+    session = await store.sessions.register("a")
+    await store.voter.append(beginning("t", fence(1, "aa")))
+    modes = {each.name: oct(each.stat().st_mode & 0o077) for each in path.parent.rglob("*") if each.is_file()}
+    await store.sessions.release(session)
+    await store.close()
+    assert {"journal.db", "journal.db-sessions", "journal.db-sessions-wal", "journal.db-8470.name"} <= set(modes)
+    assert set(modes.values()) == {"0o0"}, modes
+
+
+def test_a_store_that_may_not_be_read_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def forbidden(self: Path) -> bool:
+        raise PermissionError(13, "Permission denied", str(self))
+
+    monkeypatch.setattr(Path, "exists", forbidden)
+    with pytest.raises(StoreReadOnly) as found:
+        open_readonly(tmp_path / "journal.db")
+    assert "the right to read" in found.value.hint
+    assert "by itself" not in found.value.hint
 
 
 async def test_a_newer_schema_is_refused(url: str) -> None:

@@ -135,6 +135,7 @@ def test_exit_codes(store: Path, capsys: pytest.CaptureFixture[str], monkeypatch
     assert main(["verify", TASK, "--file", "x"]) == 2
     assert main(["verify", "--file", str(store.parent / "none.jsonl")]) == 2
     assert main(["tasks", "--store", f"sqlite:///{store.parent}/none.db"]) == 3
+    assert "no sidecar has run with this store; give --store" in capsys.readouterr().err
     (store.parent / "text.db").write_text("not a database, but a text of some length")
     assert main(["tasks", "--store", f"sqlite:///{store.parent}/text.db"]) == 3
     monkeypatch.setenv("DHP_SIDECAR_AGNET", "http://127.0.0.1:1")

@@ -9,7 +9,7 @@ from typing import Any, Literal, get_origin
 import pytest
 
 from sidecar.config import OPTIONS, Config, default_store, kept_name, load, ready_to_run
-from sidecar.errors import ConfigError
+from sidecar.errors import ConfigError, StoreError
 from sidecar.options import Option, nearest, parse
 
 HOME = {"HOME": "/home/ada"}
@@ -207,10 +207,14 @@ def test_the_name_is_kept_per_port(tmp_path: Path) -> None:
     assert config.name == first
 
 
-def test_a_name_that_cannot_be_kept_is_an_error(tmp_path: Path) -> None:
+def test_a_name_that_cannot_be_kept_is_the_stores_fault(tmp_path: Path) -> None:
+    """Another name would not help: the store stands in the same directory."""
     (tmp_path / "file").write_text("")
-    with pytest.raises(ConfigError, match="give --name"):
+    with pytest.raises(StoreError, match=r"the directory of the store .*give another --store"):
         kept_name(tmp_path / "file" / "journal.db", 8470)
+    (tmp_path / "journal.db-8470.name").write_bytes(b"\xff")
+    with pytest.raises(ConfigError, match="give --name"):
+        kept_name(tmp_path / "journal.db", 8470)
 
 
 def test_every_option_is_documented_with_both_trade_offs() -> None:
