@@ -9,6 +9,7 @@ for one whose outcome is unknown.
 from __future__ import annotations
 
 import asyncio
+import errno
 from typing import Any
 
 import aiohttp
@@ -37,7 +38,7 @@ _EXCERPT_BYTES = 200
 
 def end_of(fault: BaseException) -> RunEnd:
     """How a request ended that raised this."""
-    detail = f"{type(fault).__name__}: {fault}" if str(fault) else type(fault).__name__
+    detail = _told(fault)
     if isinstance(fault, _NEVER_SENT):
         return RunEnd(EndKind.REFUSED, detail)
     if isinstance(fault, aiohttp.ClientResponseError | HttpProcessingError):
@@ -45,6 +46,15 @@ def end_of(fault: BaseException) -> RunEnd:
     if isinstance(fault, aiohttp.ClientError | OSError | asyncio.IncompleteReadError):
         return RunEnd(EndKind.BROKEN, detail)
     return RunEnd(EndKind.REFUSED, f"the request cannot be sent: {detail}")
+
+
+def _told(fault: BaseException) -> str:
+    if isinstance(fault, aiohttp.ClientConnectorError) and not isinstance(fault, aiohttp.ClientSSLError):
+        where = f"{fault.host}:{fault.port}"
+        if fault.os_error.errno == errno.ECONNREFUSED:
+            return f"connection refused by {where}"
+        return f"no connection to {where}: {fault.os_error.strerror or fault.os_error}"
+    return f"{type(fault).__name__}: {fault}" if str(fault) else type(fault).__name__
 
 
 def excerpt(data: bytes) -> str:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import socket
 from typing import Any
 
 import aiohttp
@@ -27,6 +28,23 @@ EVENT = b'{"jsonrpc":"2.0","id":1,"result":{"task":{"id":"t"}}}'
 def test_faults_are_told_apart(fault: Exception, kind: EndKind) -> None:
     assert end_of(fault).kind is kind
     assert type(fault).__name__ in end_of(fault).detail
+
+
+async def test_a_connection_that_was_not_had_is_told_in_words() -> None:
+    with socket.socket() as nobody:  # bound, not listening: it refuses
+        nobody.bind(("127.0.0.1", 0))
+        port = nobody.getsockname()[1]
+        async with aiohttp.ClientSession() as session:
+            for host, said in (
+                ("127.0.0.1", f"connection refused by 127.0.0.1:{port}"),
+                ("no-such-host.invalid", f"no connection to no-such-host.invalid:{port}: "),
+            ):
+                with pytest.raises(aiohttp.ClientError) as found:
+                    await session.get(f"http://{host}:{port}/")
+                end = end_of(found.value)
+                assert end.kind is EndKind.REFUSED
+                assert end.detail.startswith(said)
+                assert "Client" not in end.detail
 
 
 @pytest.mark.parametrize(
