@@ -100,7 +100,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     if evidence.green:
         shutil.rmtree(stage.directory)
     else:
-        print(f"logs and journals are left in {stage.directory}")
+        for line in evidence.broken():
+            print(line)
+        print(f"logs and journals are left in {stage.directory}; to look closer:")
+        print(f"  .venv/bin/dhp-sidecar tasks --store {stage.store}   (then show TASK, verify)")
     if args.json:
         evidence.write(args.json)
         print(f"evidence: {args.json}")

@@ -106,6 +106,15 @@ class Evidence:
         """There was at least one act and every one is green."""
         return bool(self.acts) and all(act.green for act in self.acts)
 
+    def broken(self) -> list[str]:
+        """One line for every promise that was not kept, with its act."""
+        return [
+            f"FAIL {act.title.partition(' — ')[0]}: {check.name}: {check.seen}"
+            for act in self.acts
+            for check in act.checks
+            if not check.kept
+        ]
+
     def write(self, path: Path) -> None:
         """Leave everything as a JSON file."""
         document = {

@@ -53,8 +53,10 @@ def test_without_an_act_or_a_check_it_is_red() -> None:
     assert not evidence.green
     act.check("kept", kept=True, seen="x")
     assert evidence.green
-    evidence.act("two").check("broken", kept=False, seen="y")
+    assert evidence.broken() == []
+    evidence.act("Act 2 — the writer").check("broken", kept=False, seen="y")
     assert not evidence.green
+    assert evidence.broken() == ["FAIL Act 2: broken: y"]
 
 
 def test_evidence_is_written_in_the_order_of_time(tmp_path: Path) -> None:
