@@ -3,6 +3,10 @@
 Lives in the agent's process, so importing it loads nothing: neither the sidecar's server libraries nor the A2A
 SDK, which comes in with the first name that is used. Example::
 
+    from a2a.server.agent_execution import AgentExecutor
+    from a2a.types import Part
+    from sidecar.worker import declare_durable, durable_run
+
     class Census(AgentExecutor):
         async def execute(self, context, event_queue):
             run = await durable_run(context, event_queue)
@@ -12,6 +16,8 @@ SDK, which comes in with the first name that is used. Example::
                 await run.add_artifact([Part(text=rows[-1])], artifact_id="rows",
                                        append=len(rows) > 1, checkpoint=rows)
             await run.complete()
+
+    card = declare_durable(card)  # the agent's card; without this line the agent is run from the start
 """
 
 from __future__ import annotations

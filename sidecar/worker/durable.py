@@ -245,7 +245,7 @@ class DurableRun(TaskUpdater):
             return {}
         plain = to_wire(state, "checkpoint")
         self.last_checkpoint = plain
-        return {CHECKPOINT: plain} if self.info.supervised else {}
+        return {CHECKPOINT: plain} if self.info.keeps_checkpoints() else {}
 
     async def _carry(self, marks: dict[str, Any]) -> None:
         """Send marks on an event that changes nothing, so that no client needs to see it."""

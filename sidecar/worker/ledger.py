@@ -6,10 +6,14 @@ how marks travel. It prevents the failure that a resumed run pays an invoice twi
 
 from __future__ import annotations
 
+import functools
+import logging
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Final
+
+log = logging.getLogger(__name__)
 
 INTEGER_MAX: Final = 2**53
 """Metadata travels as doubles in the SDK: a larger integer would come back as another one."""
@@ -67,6 +71,12 @@ class RunInfo:
     receipts: tuple[Mapping[str, Any], ...] = ()
     delivered: Mapping[str, Any] = field(default_factory=dict)
     resumed: bool = False
+
+    def keeps_checkpoints(self) -> bool:
+        """Whether whoever called keeps checkpoints; where not, that is said once in this process."""
+        if not self.supervised:
+            tell_not_kept()
+        return self.supervised
 
     @classmethod
     def parse(cls, found: Any) -> RunInfo:
@@ -130,6 +140,15 @@ class Receipts:
     def results(self) -> dict[str, Any]:
         """Step to result of everything that has a receipt."""
         return dict(self._done)
+
+
+@functools.cache
+def tell_not_kept() -> None:
+    """Say once in this process that checkpoints go nowhere: without a sidecar that is as it should be."""
+    log.info(
+        "checkpoints are not kept: the caller did not ask for them "
+        "(no sidecar, or the card does not declare the extension: declare_durable(card))"
+    )
 
 
 def from_wire(value: Any) -> Any:

@@ -24,7 +24,7 @@ from google.protobuf import json_format
 
 from bridge.a2a.extension import CHECKPOINT, CONTINUES, EFFECT, RUN
 from sidecar.worker import NOT_DONE, DurableRun, UnknownOutcome, durable_run
-from sidecar.worker.ledger import from_wire
+from sidecar.worker.ledger import from_wire, tell_not_kept
 
 Json = dict[str, Any]
 FIRST: Json = {"attempt": 1, "fence": 1, "task": "public-1"}
@@ -102,6 +102,21 @@ async def test_without_a_sidecar_no_mark_goes_out() -> None:
     assert all(marks(e) == {} for e in sent)
     assert run.last_checkpoint == [1, 2]
     assert (run.attempt, run.receipts) == (1, {"pay": {"paid": "agent-1/pay"}})
+
+
+async def test_that_no_checkpoint_is_kept_is_said_once(caplog: pytest.LogCaptureFixture) -> None:
+    tell_not_kept.cache_clear()
+    caplog.set_level("INFO", logger="sidecar.worker")
+    kept, _ = await start(FIRST)
+    await kept.checkpoint([1])
+    assert caplog.messages == []
+    for _ in range(2):
+        run, _ = await start()
+        await run.add_artifact([Part(text="a")], "rows", append=False, checkpoint=[1])
+        await run.checkpoint([1, 2])
+    (said,) = caplog.messages
+    assert said.startswith("checkpoints are not kept: the caller did not ask for them")
+    assert "declare_durable(card)" in said
 
 
 async def paid(key: str) -> Json:
