@@ -164,14 +164,16 @@ class Sidecar:
         """What a gateway needs: its group (the only one there is, where none was named), card, a way in."""
         node = self.node
         others = [row for row in await node.living() if row.group and row.session != node.session]
-        groups = {row.group for row in others}
+        groups, problem = {row.group for row in others}, ""
         if not node.config.group and node.group not in groups:
             # Nobody of the group lives: those that were here before tell as much as is needed for reads.
             known = groups or ({node.group} if node.group else await self.store.kept_names("group "))
-            node.group = known.pop() if len(known) == 1 else node.group
+            node.group = min(known) if len(known) == 1 else node.group
+            if len(known) > 1 and not node.group:
+                problem = f"the store has several groups ({', '.join(sorted(known))}): give --group"
         card = await self.store.kept(f"group {node.group}") if node.group else None
         ready = sorted(row.url for row in others if row.group == node.group and row.ready and not row.draining)
-        return GroupView(parse(card) if card else None, ready[0] if ready else "")
+        return GroupView(parse(card) if card else None, ready[0] if ready else "", problem)
 
     def _agent_changed(self) -> None:
         node = self.node
@@ -194,6 +196,7 @@ async def serve(config: Config) -> int:
     Returns:
         The process's exit status.
     """
+    log.info("sidecar %s is starting, store %s", config.name, config.store)
     listener = bind(config.host, config.port, "the A2A side")
     control = bind(config.host, config.control_port, "the control side") if config.control_port else None
     port = listener.getsockname()[1]
@@ -202,6 +205,7 @@ async def serve(config: Config) -> int:
     session = await store.sessions.register(
         config.name, group=config.group, role="gateway" if config.gateway else "sidecar", url=config.public_url
     )
+    configure(config.log, sidecar=config.name, session=session.session)
     sidecar = Sidecar(config, store, session)
     card = await store.kept(f"card {sidecar.link.endpoint}")
     if card is not None:
@@ -221,10 +225,12 @@ async def serve(config: Config) -> int:
             *(each.serve([socket]) for each, socket in servers),
         )
     ]  # fmt: skip
+    group = f"group {config.group}" if config.group else "the only group of the store"
     log.info(
         "sidecar %s serves %s for %s", config.name, config.public_url,
-        f"the agent at {config.agent.url}" if config.agent.url else "its group, as a gateway",
-        extra={"session": session.session, "port": port, "control_port": control and control.getsockname()[1]},
+        f"the agent at {config.agent.url}" if config.agent.url else f"{group}, as a gateway",
+        extra={"session": session.session, "port": port, "group": config.group or "found by itself",
+               "control_port": control.getsockname()[1] if control else "off"},
     )  # fmt: skip
     stopped = loop.create_task(stop.wait())
     done, _ = await asyncio.wait([*work, stopped], return_when=asyncio.FIRST_COMPLETED)

@@ -31,10 +31,12 @@ class GroupView:
     Attributes:
         card: the card of its agents as one of its sidecars last kept it, None while none did.
         url: of a sidecar that has an agent now, "" where none has.
+        problem: why the group itself is not known, "" where it is.
     """
 
     card: Json | None
     url: str
+    problem: str = ""
 
 
 class GroupLink:
@@ -68,7 +70,7 @@ class GroupLink:
             if view.card is not None and view.card != self.card:
                 self.card = view.card
             self._url = view.url
-            self.reason = "" if view.url else "no sidecar of the group has an agent at the moment"
+            self.reason = "" if view.url else view.problem or "no sidecar of the group has an agent at the moment"
             if news:
                 self._on_change()
             await asyncio.sleep(LOOK_S if self.card is not None and view.url else LOOK_MISSING_S)

@@ -98,3 +98,16 @@ def test_nothing_refers_to_machines_that_built_it() -> None:
         for path in (*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), ROOT / "Makefile", ROOT / ".ci" / "run")
     ]
     assert not [name for name, text in texts if paths.search(text)]
+
+
+@pytest.mark.parametrize("source", PRODUCT_ONLY, ids=lambda source: source.name)
+def test_a_log_line_about_a_task_carries_its_id(source: Source) -> None:
+    """README promises it: such a line is found by ``task``, not by reading messages."""
+    calls = [node for node in ast.walk(source.tree) if isinstance(node, ast.Call) and node.args]
+    about = [
+        call for call in calls
+        if isinstance(call.args[0], ast.Constant) and str(call.args[0].value).startswith("task %s")
+    ]  # fmt: skip
+    assert all(any(keyword.arg == "extra" for keyword in call.keywords) for call in about), [
+        f"{source.name}:{call.lineno}" for call in about
+    ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import time
 from typing import Any
 
@@ -243,3 +244,25 @@ async def test_what_comes_while_only_gateways_live_is_not_stranded(stage: Stage,
 
 async def _has(stage: Stage, task_id: str, kind: str) -> bool:
     return kind in await stage.kinds(task_id)
+
+
+async def test_a_gateway_that_cannot_tell_its_group_says_what_to_give(stage: Stage) -> None:
+    """Two groups in one store; the agents are well. The first lines of the log say the rest."""
+    agents = [stage.agent("long") for _ in range(2)]
+    sidecars = [stage.sidecar(agent, group=group) for agent, group in zip(agents, ("left", "right"), strict=True)]
+    await stage.ready()
+    lost, told = stage.gateway("lost"), stage.gateway("told", group="right")
+
+    async def complains() -> bool:
+        said = "no agent: the store has several groups (left, right): give --group"
+        return said in await stage.reasons(lost)
+
+    await wait_for(lambda: told.lines() and lost.lines())
+    await stage.ready(told)
+    await wait_for(complains)
+    lines = [json.loads(line) for line in told.lines()]
+    assert "told is starting" in lines[0]["message"]
+    serves = next(line for line in lines if " serves " in line["message"])
+    assert "for group right, as a gateway" in serves["message"]
+    assert all(line["session"] == serves["session"] for line in lines[1:])
+    assert len({line["session"] for each in (*sidecars, told) for line in map(json.loads, each.lines()[1:])}) == 3
