@@ -11,6 +11,7 @@ from __future__ import annotations
 import fcntl
 import os
 import secrets
+import sqlite3
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Connection, Engine
+from sqlalchemy.exc import DBAPIError
 
 from sidecar.errors import NetworkFilesystem, SchemaNewer, StoreCorrupt, StoreError, StoreUnavailable
 from sidecar.store.connect import beside, reading_engine, writing_engine
@@ -55,7 +57,7 @@ def prepare(path: Path) -> None:
             os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
             engine = writing_engine(path)
             try:
-                _migrate(engine, path)
+                _migrate_in_time(engine, path)
             finally:
                 engine.dispose()
 
@@ -139,6 +141,18 @@ def check_schema(connection: Connection, path: Path) -> str | None:
             f"{path} has schema {found!r}, which this release does not know", "start the newer release on it"
         )
     return found
+
+
+def _migrate_in_time(engine: Engine, path: Path) -> None:
+    """Migrate, however long a stopped process holds the store's write lock, within the time for opening."""
+    deadline = time.monotonic() + OPEN_WAIT_S
+    while True:
+        try:
+            return _migrate(engine, path)
+        except (sqlite3.OperationalError, DBAPIError) as error:
+            code = getattr(getattr(error, "orig", error), "sqlite_errorcode", 0)
+            if code & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
+                raise
 
 
 def _migrate(engine: Engine, path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -21,7 +22,7 @@ from sidecar.errors import (
     StoreUnavailable,
 )
 from sidecar.store import Store, open_readonly
-from sidecar.store.connect import path_of, writing_engine
+from sidecar.store.connect import BUSY_TIMEOUT_MS, path_of, writing_engine
 from sidecar.store.engine import check_filesystem, prepare
 from sidecar.store.schema import metadata
 from tests.contract.journals import beginning, fence
@@ -57,6 +58,18 @@ async def test_a_store_keeps_what_it_holds_when_opened_again(url: str) -> None:
     store = await Store.open(url)
     assert len(await store.entries("t")) == 2
     await store.close()
+
+
+def test_who_starts_while_a_stopped_process_holds_the_store_waits_for_it(tmp_path: Path) -> None:
+    """Longer than SQLite waits by itself: a sidecar that is started again is not to end over it."""
+    prepare(path := tmp_path / "journal.db")
+    holder = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+    holder.execute("BEGIN IMMEDIATE")
+    lets_go = threading.Timer(BUSY_TIMEOUT_MS / 1000 + 0.3, holder.execute, ["ROLLBACK"])
+    lets_go.start()
+    prepare(path)
+    lets_go.join()
+    holder.close()
 
 
 async def test_nobody_else_reads_what_stands_beside_a_store(tmp_path: Path) -> None:
