@@ -143,7 +143,11 @@ class World:
         await asyncio.sleep(fault.hold)
         process.start()
         self._pids.add(process.pid)
-        await self._ready(process)
+        try:
+            await self._ready(process)
+        except AssertionError as error:
+            self.wrong.append(str(error)[:500])
+            return
         self.history.note("ready", target=name)
 
     async def _exits(self, name: str, process: Process) -> None:
