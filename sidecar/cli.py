@@ -160,6 +160,7 @@ def build() -> Parser:
     listing.add_argument("--limit", type=_positive, default=50, metavar="N", help="how many (default: 50)")
     listing.add_argument("--state", default="", help="only those in this state (running, completed, working, ...)")
     showing = _reading(commands, "show", "one task's journal as a timeline")
+    showing.epilog = "what the words mean (fence, claimed, bound, orphaned, ...): docs/glossary.md"
     showing.add_argument("task", metavar="TASK", help="a task id, or a unique beginning of one")
     showing.add_argument("--all", action="store_true", help="one line for every entry, repeated output too")
     checking = _reading(commands, "verify", "check hashes, transitions and stored views; changes nothing")

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import ast
 import re
+import textwrap
 import tomllib
 
 import pytest
 
 import sidecar
+from bridge.a2a import extension
+from bridge.a2a.extension import URI
 from sidecar.cli import COMMANDS, build
 from sidecar.config import OPTIONS
 from tests.architecture.readme import README, with_table
@@ -44,6 +48,33 @@ def test_the_commands_in_the_readme_exist() -> None:
     for module in re.findall(r"python -m ([\w.]+)", TEXT):
         path = ROOT / module.replace(".", "/")
         assert path.with_suffix(".py").exists() or (path / "__main__.py").exists(), module
+
+
+def test_the_example_in_the_readme_keeps_checkpoints() -> None:
+    """Without the declaration it would run, and be run from the start after every death."""
+    from sidecar import worker
+
+    (example,) = re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL)
+    code = textwrap.dedent("  " + example.lstrip(" "))
+    compile(code, "README.md", "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+    assert "card = declare_durable(card)" in code
+    (imported,) = re.findall(r"from sidecar\.worker import (.*)", code)
+    assert set(imported.split(", ")) <= set(worker.__all__)
+    assert "card = declare_durable(card)" in str(worker.__doc__)
+
+
+def test_one_spelling_of_the_command_in_the_readme() -> None:
+    assert not re.findall(r"^\$ dhp-sidecar.*", TEXT, re.MULTILINE), "say .venv/bin/dhp-sidecar"
+
+
+def test_every_key_of_the_extension_is_documented() -> None:
+    page = (ROOT / "docs" / "extension.md").read_text(encoding="utf-8")
+    keys = [
+        value for name, value in vars(extension).items() if name.isupper() and str(value).startswith(URI + "/")
+    ]
+    assert len(keys) >= 7
+    assert URI in page
+    assert all(f"`{key.removeprefix(URI)}`" in page for key in keys)
 
 
 def test_help_names_every_option_and_command() -> None:
