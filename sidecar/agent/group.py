@@ -8,6 +8,7 @@ it prevents: a gateway that needs to be told what its group already knows.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import AsyncIterable, Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 
@@ -18,6 +19,8 @@ from sidecar.agent.wire import AgentSettings, AgentWire
 from sidecar.errors import AgentUnavailable
 from sidecar.ports import AgentRun, EndKind, Probe, RunEnd
 from sidecar.records import Json
+
+log = logging.getLogger(__name__)
 
 LOOK_S = 2.0
 LOOK_MISSING_S = 0.1
@@ -63,6 +66,7 @@ class GroupLink:
 
     async def run_forever(self) -> None:
         """Keep ``card`` and ``reason`` true to life until cancelled."""
+        told = None
         while True:
             view = await self._look()
             # The same object until it changes: fronts tell by identity whether to rewrite it.
@@ -71,6 +75,12 @@ class GroupLink:
                 self.card = view.card
             self._url = view.url
             self.reason = "" if view.url else view.problem or "no sidecar of the group has an agent at the moment"
+            if self.reason != told:
+                told = self.reason
+                if told:
+                    log.warning("%s; new messages wait for one or are refused", told)
+                else:
+                    log.info("a sidecar of the group has an agent: %s", view.url)
             if news:
                 self._on_change()
             await asyncio.sleep(LOOK_S if self.card is not None and view.url else LOOK_MISSING_S)

@@ -8,6 +8,7 @@ again, not an event that can be missed, and a slow agent is not taken for a lost
 from __future__ import annotations
 
 import asyncio
+import logging
 import random
 from collections.abc import Callable
 from contextlib import suppress
@@ -21,9 +22,12 @@ from sidecar.errors import AgentError, AgentTimeout, AgentUnavailable
 from sidecar.ports import EndKind, RunEnd
 from sidecar.records import Json
 
+log = logging.getLogger(__name__)
+
 _CARD_BYTES_MAX = 2**20
 _DOUBTFUL = frozenset({EndKind.REFUSED, EndKind.BROKEN})
 _REREAD_GAP_S = 0.05
+_SILENT = "the agent accepts connections but does not answer"
 
 
 class AgentPresence:
@@ -53,6 +57,7 @@ class AgentPresence:
         self.reason = "the agent has not answered yet"
         self._wire = wire
         self._view: CardView | None = None
+        self._told = ""
         self._etag: tuple[str, str] = ("", "")
         self._on_ready, self._on_lost = on_ready, on_lost
         self._doubt = asyncio.Event()
@@ -106,9 +111,9 @@ class AgentPresence:
                 view = read_card(card)
             except TimeoutError:
                 if not self.ready:
-                    self.reason = "the agent accepts connections but does not answer"
+                    self._lose(_SILENT)
             except (AgentError, UnusableCard) as fault:
-                self._lose(str(fault))
+                self._lose(str(fault), type(fault).__name__)
             else:
                 self._gain(card, view)
             return self.ready
@@ -120,17 +125,26 @@ class AgentPresence:
 
     def hung(self) -> None:
         """It takes connections and answers nothing: it counts as lost until its card can be read again."""
-        self._lose("the agent accepts connections but does not answer")
+        self._lose(_SILENT)
         self._doubt.set()
 
     def _gain(self, card: Json, view: CardView) -> None:
         news = not self.ready or card != self.card
+        if not self.ready:
+            log.info("the agent at %s answers%s", self.endpoint, " again" if self._view is not None else "")
+        self._told = ""
         self.card, self._view, self.ready, self.reason = card, view, True, ""
         if news and self._on_ready is not None:
             self._on_ready()
 
-    def _lose(self, reason: str) -> None:
+    def _lose(self, reason: str, kind: str = "silent") -> None:
         lost, self.ready, self.reason = self.ready, False, reason
+        if kind != self._told:  # not at every attempt
+            self._told = kind
+            log.warning(
+                "no agent at %s: %s; new messages are handed to others of the group or refused until it answers",
+                self.endpoint, reason,
+            )  # fmt: skip
         if lost and self._on_lost is not None:
             self._on_lost()
 
@@ -158,7 +172,9 @@ class AgentPresence:
             except aiohttp.ConnectionTimeoutError as fault:
                 raise AgentTimeout(f"no connection to the agent in time: {fault}") from fault
             except FAULTS as fault:
-                raise AgentUnavailable(f"the agent's card cannot be read: {end_of(fault).detail}") from fault
+                end = end_of(fault)
+                what = "" if end.kind is EndKind.REFUSED else "the agent's card cannot be read: "
+                raise AgentUnavailable(f"{what}{end.detail}") from fault
         raise AgentError(problem)
 
     async def _read(self, response: aiohttp.ClientResponse) -> Json:

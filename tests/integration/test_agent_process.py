@@ -129,7 +129,7 @@ async def test_readiness_follows_an_agent_that_comes_goes_and_returns() -> None:
         port = int(url.rsplit(":", 1)[1])
     link = HttpAgentLink(url, on_ready=lambda: heard.append("ready"), on_lost=lambda: heard.append("lost"))
     watching = asyncio.create_task(link.run_forever())
-    await until(lambda: "cannot be read" in link.reason)
+    await until(lambda: "connection refused" in link.reason)
     assert (link.ready, link.card, heard) == (False, None, [])
     with pytest.raises(AgentUnavailable):
         await link.get("t")
