@@ -51,7 +51,7 @@ COUNTERS: tuple[Metric, ...] = (
     Metric("events_after_terminal", "agent events that came after the end of their task"),
     Metric("events_dropped", "agent events that were not journalled, by reason", ("reason",)),
     Metric("orphaned", "handoffs released by their owner, by reason", ("reason",)),
-    Metric("takeovers", "handoffs claimed from another owner or an earlier session, by reason", ("reason",)),
+    Metric("takeovers", "handoffs claimed that were then run, by what had shown that they could be", ("reason",)),
     Metric("resumed", "runs begun again, from a checkpoint or from the start", ("cut",)),
     Metric("reviews", "handoffs that wait for an operator, by reason", ("reason",)),
     Metric("dead_letters", "handoffs that failed because their attempts were used up"),

@@ -9,14 +9,17 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Collection
+from contextlib import suppress
 
 from bridge.a2a.dialect import FAILED, INPUT_REQUIRED
 from bridge.a2a.faults import A2AFault
 from bridge.handoff import State
-from bridge.journal import Draft, Kind
+from bridge.journal import Draft, Entry, Kind
 from bridge.jsontext import write
+from sidecar.errors import StoreError
 from sidecar.ports import AgentRun, Observer, RunEnd
 from sidecar.records import Json
+from sidecar.runtime import lastwords
 from sidecar.runtime.node import Node
 from sidecar.runtime.owned import OwnedJournal
 from sidecar.runtime.relay import Relay
@@ -39,12 +42,34 @@ class Endings:
     def __init__(self, node: Node, journal: OwnedJournal, viewer: Viewer) -> None:
         self._node, self._journal, self._viewer = node, journal, viewer
 
-    def dead_letter(self, relay: Relay) -> None:
-        """Every attempt is used up: the task fails, its journal is kept whole."""
-        attempts = self._journal.handoff.attempts
-        relay.finish(FAILED, f"Given up after {attempts} attempts; the journal is kept whole.")
+    async def dead_letter(self, relay: Relay, last: str = "") -> None:
+        """Every attempt is used up: the task fails, its journal is kept whole.
+
+        Args:
+            relay: of the task.
+            last: why the last run was lost, where no entry says it.
+        """
+        lost = await self._losses()
+        if relay.over or self._journal.lost.is_set():
+            return
+        if last and lost:
+            lost[-1] = lost[-1] or last
+        relay.finish(FAILED, lastwords.given_up(self._journal.handoff.attempts, lost))
         self._node.observer.count("dead_letters")
-        log.error("task %s: dead letter after %d attempts", *self._about(attempts), extra=self._extra())
+        task = self._journal.task_id
+        log.error(
+            "task %s: given up after %s (takeover.attempts_max); last: %s; see dhp-sidecar show %s",
+            task, lastwords.runs(self._journal.handoff.attempts), (lost and lost[-1]) or "unknown", task[:8],
+            extra=self._extra(),
+        )  # fmt: skip
+
+    async def _losses(self) -> list[str]:
+        """Why each run was lost; nothing where the store cannot say: a task is given up all the same."""
+        journal, entries = self._journal, list[Entry]()
+        with suppress(StoreError):
+            while more := await self._node.store.entries(journal.task_id, entries[-1].seq if entries else 0):
+                entries.extend(more)
+        return lastwords.losses(entries)
 
     def orphan(self, reason: str, of: Collection[State] = (State.CLAIMED, State.RUNNING)) -> None:
         """The run is lost: whoever can resume the handoff may claim it.
@@ -58,7 +83,7 @@ class Endings:
             return
         self._write(Kind.ORPHANED, {"reason": reason, "by": self._node.name})
         self._node.observer.count("orphaned", reason=reason)
-        log.warning("task %s: orphaned: %s", *self._about(reason), extra=self._extra())
+        log.warning("task %s: %s", *self._about(lastwords.orphaned(reason)), extra=self._extra())
 
     def review(self, reason: str) -> None:
         """Nobody can tell what the run is doing: an operator has to look, nothing resets."""

@@ -7,6 +7,7 @@ needs a global.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from sidecar.config import Config
@@ -60,9 +61,12 @@ class Node:
         Who could not renew its own session cannot tell a dead one from a store that took no renewals: after such
         an outage the others have one lease's time to be heard of before their silence counts.
         """
+        return self.alive(await self.store.sessions.list())
+
+    def alive(self, rows: Iterable[SessionRow]) -> list[SessionRow]:
+        """Those of all sessions that count as alive: see ``living``."""
         limit = self.patience_s * 1000
         judging = self.clock.monotonic() >= self.judges_from
-        rows = await self.store.sessions.list()
         return [row for row in rows if row.evidence is None and (row.age_ms < limit or not judging)]
 
     async def others_ready(self) -> bool:

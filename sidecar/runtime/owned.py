@@ -26,6 +26,7 @@ from sidecar import failpoints
 from sidecar.errors import StoreError, StoreUnavailable
 from sidecar.ports import Voter
 from sidecar.records import KeyRow, TaskView
+from sidecar.runtime.lastwords import tell_end
 from sidecar.runtime.node import Node
 from sidecar.runtime.notes import notes_of
 
@@ -46,6 +47,7 @@ class _Batch:
     keys: Sequence[KeyRow]
     inbox: Sequence[int]
     size: int
+    offered: float
 
 
 class OwnedJournal:
@@ -60,6 +62,7 @@ class OwnedJournal:
         lost: set once another session owns the handoff; nothing is written any more.
         committed: position up to which the journal is known to be durable.
         on_lost: called when ``lost`` is set.
+        claim: why it was claimed, until that has led to a run.
     """
 
     def __init__(self, node: Node, handoff: Handoff, fence: Fence) -> None:
@@ -67,6 +70,7 @@ class OwnedJournal:
         self.fence = fence
         self.lost = asyncio.Event()
         self.on_lost: Callable[[], None] | None = None
+        self.claim = ""
         self._voter: Voter = node.store.voter
         self._hub, self._clock, self._observer = node.hub, node.clock, node.observer
         self._buffer_bytes_max = node.config.journal.buffered_bytes_max
@@ -88,6 +92,12 @@ class OwnedJournal:
     def settled(self) -> bool:
         """Everything that was written is committed, or nothing more will be."""
         return not self._waiting or self.lost.is_set()
+
+    def claimed(self, reason: str) -> None:
+        """It was claimed by this session just now."""
+        self.claim = reason
+        told = "task %s: claimed under fence %d (%s)"
+        log.info(told, self.task_id, self.fence.n, reason, extra=self._extra())
 
     def write(
         self,
@@ -114,7 +124,8 @@ class OwnedJournal:
         for entry in entries:
             self.handoff.apply(entry, trusted=True)
         view = view_of(self.handoff) if view_of is not None else None
-        batch = _Batch(entries, view, keys, inbox, sum(len(draft.body) for draft in drafts))
+        size = sum(len(draft.body) for draft in drafts)
+        batch = _Batch(entries, view, keys, inbox, size, self._clock.monotonic())
         _pass(entries, "before_commit")
         self._waiting.append(batch)
         self._waiting_bytes += batch.size
@@ -216,6 +227,9 @@ class OwnedJournal:
         self._waiting.popleft()
         self._waiting_bytes -= batch.size
         self.committed = batch.entries[-1].seq
+        self._observer.observe("append", self._clock.monotonic() - batch.offered)
+        if self.handoff.terminal is not None:
+            tell_end(self.handoff, batch.entries)
         _pass(batch.entries, "after_commit")
         self._hub.publish(self.task_id, notes_of(batch.entries), self.committed)
         self._wake()

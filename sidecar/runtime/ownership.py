@@ -7,7 +7,6 @@ then may anything be done. Everything else in the runtime asks here for an owner
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 
@@ -26,8 +25,6 @@ from sidecar.runtime.owned import OwnedJournal
 from sidecar.runtime.owner import Owner
 from sidecar.runtime.requests import Ask, Request, Requests
 from sidecar.runtime.views import Viewer, row_of
-
-log = logging.getLogger(__name__)
 
 READ_CHUNK = 2000
 CLAIM_TRIES = 4
@@ -202,11 +199,9 @@ class Ownership:
         if isinstance(answer, Refused):
             return None
         reach("claim.after_commit")
-        node.observer.count("takeovers", reason=reason)
-        log.info(
-            "task %s: claimed under fence %d (%s)", task, fence.n, reason, extra={"task": task, "fence": fence.n}
-        )
-        return self._install_from(handoff, fence, entries, fold)
+        owner = self._install_from(handoff, fence, entries, fold)
+        owner.journal.claimed(reason)
+        return owner
 
     def _install_from(
         self, handoff: Handoff, fence: Fence, entries: Sequence[Entry], fold: TaskFold | None = None

@@ -134,6 +134,7 @@ class Pursuit:
         # The agent hears of nothing that is not durable.
         if not await self._journal.written():
             return None
+        self._requests.going(self._journal, request)
         reach("request.before_send")
         self.progress_at = self._node.clock.monotonic()
         if ask is Ask.REATTACH:
@@ -221,7 +222,7 @@ class Pursuit:
             log.warning("task %s: resuming failed: %s", self._journal.task_id, error, extra=self._extra())
             self._endings.orphan("resume_failed")
         elif error.get("code") == _TASK_NOT_FOUND:
-            return self._again()
+            return await self._again()
         else:
             self._endings.refuse_input(request.input, request.position, error, INPUT_REQUIRED)
         return None
@@ -247,7 +248,7 @@ class Pursuit:
                 )
             else:
                 if task is None:
-                    return self._again()
+                    return await self._again()
                 overlap = Overlap(task)
                 self.relay.snapshot(task)
                 if self.relay.moved > moved:
@@ -273,11 +274,11 @@ class Pursuit:
             self._asides.start(self.forward(Request(Ask.FOLLOW, body, {}, position)))
         return bool(unheard)
 
-    def _again(self) -> Request | None:
+    async def _again(self) -> Request | None:
         """The agent has forgotten the run: it begins anew, unless it has begun too often."""
         if self._journal.handoff.attempts < self._node.config.takeover.attempts_max:
             return Request(Ask.RESUME)
-        self._endings.dead_letter(self.relay)
+        await self._endings.dead_letter(self.relay, "run_forgotten")
         return None
 
     async def _await_agent(self) -> bool:

@@ -38,12 +38,14 @@ class Request:
         input: body of the ``input`` entry for FOLLOW.
         headers: of the living caller, if there is one.
         position: journal position of that entry, 0 for a replay.
+        since: when what is recovered was first seen without an owner (seconds, monotonic); None otherwise.
     """
 
     ask: Ask
     input: Json = field(default_factory=dict)
     headers: Mapping[str, str] = field(default_factory=dict)
     position: int = 0
+    since: float | None = None
 
 
 class Requests:
@@ -78,6 +80,14 @@ class Requests:
     def follow_up(self, entry: Json, journal: OwnedJournal, relay: Relay) -> Json:
         """A later message, or a recorded one again, for the run that is there."""
         return followup_message(entry, relay.ids, self._attempt(journal), self._progress(relay))
+
+    def going(self, journal: OwnedJournal, request: Request) -> None:
+        """A request is about to go out: the first one after a claim is what makes it a takeover."""
+        if journal.claim:
+            self._node.observer.count("takeovers", reason=journal.claim)
+            journal.claim = ""
+            if request.since is not None:
+                self._node.observer.observe("takeover", self._node.clock.monotonic() - request.since)
 
     def _attempt(self, journal: OwnedJournal) -> Attempt:
         return Attempt(journal.handoff.attempts, journal.fence.n, self._node.link.durable)

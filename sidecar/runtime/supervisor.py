@@ -13,11 +13,11 @@ import logging
 from collections.abc import Coroutine, Sequence
 from typing import Any
 
-from bridge.a2a.dialect import FAILED
 from bridge.a2a.faults import error_object
 from bridge.handoff import FINAL, Handoff, State
 from bridge.journal import Draft, Entry, Kind
 from bridge.jsontext import write
+from bridge.lease import Evidence
 from bridge.recovery import (
     BoundRun,
     Cancel,
@@ -33,12 +33,13 @@ from bridge.recovery import (
     rank,
 )
 from sidecar.errors import SidecarError, StoreError
+from sidecar.runtime.endings import Endings
 from sidecar.runtime.mail import Mail
 from sidecar.runtime.node import Node
 from sidecar.runtime.owner import Owner
 from sidecar.runtime.ownership import Ownership
 from sidecar.runtime.requests import Ask, Request
-from sidecar.store import HandoffRow
+from sidecar.store import HandoffRow, SessionRow
 
 log = logging.getLogger(__name__)
 
@@ -46,6 +47,7 @@ SWEEP_S = 0.25
 SWEEP_OWN_S = 5.0
 SWEEP_GAP_S = 0.002
 AT_ONCE = 16
+_NAMED = {Evidence.LOCK_FREED: "lock"}
 
 
 class Supervisor:
@@ -59,6 +61,7 @@ class Supervisor:
     def __init__(self, node: Node, ownership: Ownership) -> None:
         self._node, self._ownership = node, ownership
         self._mail = Mail(node, ownership)
+        self._sessions: dict[str, SessionRow] = {}
         self._seen_since: dict[str, float] = {}
         self._own_at = node.clock.monotonic()
         self._looked_at = float("-inf")
@@ -103,7 +106,8 @@ class Supervisor:
         node = self._node
         if node.superseded:
             return
-        sessions = await node.living()
+        self._sessions = {row.session: row for row in await node.store.sessions.list()}
+        sessions = node.alive(self._sessions.values())
         living = {row.session for row in sessions}
         fit = [row for row in sessions if row.ready and not row.draining and row.group == node.group]
         mail = set(await node.store.inbox_waiting())
@@ -176,6 +180,7 @@ class Supervisor:
 
     async def _take(self, row: HandoffRow, standbys: list[str], orphaned_ms: int) -> None:
         node = self._node
+        since = node.clock.monotonic() - orphaned_ms / 1000
         entries = await self._ownership.journal(row.task)
         handoff = Handoff.fold(row.task, entries)
         if handoff.state in FINAL or handoff.dispatched.get("group", node.group) != node.group:
@@ -187,7 +192,7 @@ class Supervisor:
             if decision.reason == "no_agent" and row.owner == node.session and not row.released:
                 await self._pass_on(row)
             return
-        owner = await self._ownership.own(row.task, _reason(row))
+        owner = await self._ownership.own(row.task, self._reason(row))
         if owner is None:
             return
         if any(entry.kind is not Kind.CLAIMED for entry in await self._after(owner, handoff.tip.seq)):
@@ -195,12 +200,12 @@ class Supervisor:
             self._own_at = 0.0
             node.kick.set()
             return
-        await self._carry_out(owner, decision)
+        await self._carry_out(owner, decision, since)
 
     async def _pass_on(self, row: HandoffRow) -> None:
         """What is owned here and has to be run cannot be run here: whoever can may have it."""
         ready = await self._node.others_ready()
-        owner = await self._ownership.own(row.task, _reason(row)) if ready else None
+        owner = await self._ownership.own(row.task, self._reason(row)) if ready else None
         if owner is not None and not owner.working:
             await owner.hand_over("no_agent_here")
 
@@ -243,17 +248,17 @@ class Supervisor:
         accepted: int = handoff.dispatched.get("accepted_at", 0)
         return max(0, self._node.clock.wall_ms() - accepted)
 
-    async def _carry_out(self, owner: Owner, decision: Decision) -> None:
+    async def _carry_out(self, owner: Owner, decision: Decision, since: float) -> None:
         node = self._node
         handoff = owner.journal.handoff
         if owner.working or handoff.terminal is not None:
             return
         match decision:
             case Reattach():
-                owner.start(Request(Ask.REATTACH))
+                owner.start(Request(Ask.REATTACH, since=since))
             case Resume(cut=cut):
                 node.observer.count("resumed", cut="checkpoint" if cut else "start")
-                owner.start(Request(Ask.RESUME))
+                owner.start(Request(Ask.RESUME, since=since))
             case Cancel():
                 await owner.carry_out_cancel()
             case Review(reason=reason):
@@ -264,13 +269,12 @@ class Supervisor:
                 )
                 owner.relay.answer_error(error, Kind.EXPIRED)
             case DeadLetter():
-                node.observer.count("dead_letters")
-                owner.relay.finish(
-                    FAILED, f"Given up after {handoff.attempts} attempts; the journal is kept whole."
-                )
+                await Endings(node, owner.journal, owner.viewer).dead_letter(owner.relay)
             case Wait():
                 pass
 
-
-def _reason(row: HandoffRow) -> str:
-    return "released" if row.released else "orphaned"
+    def _reason(self, row: HandoffRow) -> str:
+        """What shows that nobody has it, as the journal names it."""
+        owner = self._sessions.get(row.owner)
+        evidence = Evidence.RELEASED if row.released else (owner and owner.evidence) or Evidence.EXPIRED
+        return _NAMED.get(evidence, evidence.value)
