@@ -55,6 +55,7 @@ class World:
         Actor.popen = staticmethod(self._nursery.popen)  # type: ignore[assignment]
         self.processes: dict[str, Process] = {}
         self._pids: set[int] = set()
+        self._recovering: set[str] = set()
         self._web = httpx.AsyncClient(timeout=5)
         for agent, sidecar in zip(AGENTS, SIDECARS, strict=True):
             self._add(actor := self._agent(agent, declared=declared))
@@ -112,7 +113,9 @@ class World:
 
     async def _carry_out(self, fault: Fault) -> None:
         await asyncio.sleep(max(0.0, fault.at - self.history.now()))
-        hit = [name for name in fault.targets if name in self.processes and self.processes[name].alive]
+        # On a busy machine a target may still be on its way back from the fault before.
+        free = [name for name in fault.targets if name in self.processes and name not in self._recovering]
+        hit = [name for name in free if self.processes[name].alive]
         if not hit:
             self.skipped += 1
             return
@@ -120,7 +123,9 @@ class World:
         self.history.note("fault", action=fault.action, targets=hit, hold=fault.hold)
         for name in hit:
             self.processes[name].signal(SIGNALS[fault.action])
+        self._recovering.update(hit)
         await asyncio.gather(*(self._recover(name, fault) for name in hit))
+        self._recovering.difference_update(hit)
 
     async def _recover(self, name: str, fault: Fault) -> None:
         process = self.processes[name]
