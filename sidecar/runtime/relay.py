@@ -16,6 +16,7 @@ from bridge.a2a.ids import IdMap
 from bridge.a2a.reconcile import Finish, Outcome, Replay, Reply, Run, Show, Suspend, drafts
 from bridge.a2a.shapes import settle_event, settle_task
 from bridge.errors import BridgeError
+from bridge.handoff import State
 from bridge.journal import Draft, Kind
 from bridge.jsontext import write
 from sidecar.ports import Observer
@@ -188,6 +189,10 @@ class Relay:
             self._write(written)
 
     def _write(self, written: Sequence[Draft]) -> None:
+        if self.journal.handoff.state is State.ORPHANED:
+            # Given up a moment ago (a drain): what its run still says belongs to nobody.
+            self._observer.count("events_dropped", len(written), reason="given_up")
+            return
         self.moved += len(written)
         self.journal.write(written, view_of=self.viewer.row)
 
