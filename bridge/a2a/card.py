@@ -21,6 +21,8 @@ from bridge.a2a.routes import ANY_PATH
 
 Json = dict[str, Any]
 
+URL_LENGTH_MAX = 4096
+
 WELL_KNOWN = "/.well-known/agent-card.json"
 
 #: What this release's front speaks: (binding, major.minor). gRPC and 0.3 join here when they are served.
@@ -66,20 +68,21 @@ class Rewritten:
 def interfaces(card: Json) -> list[Interface]:
     """Every address in a card, those of a 1.0 card first; the same one is listed once.
 
-    A 0.3 card has ``url`` with ``preferredTransport``, and ``additionalInterfaces`` beside it.
+    A 0.3 card has ``url`` with ``preferredTransport``, and ``additionalInterfaces`` beside it. What is no
+    address (a URL that cannot be read, a binding that is no text) is left out: cards come from outside.
     """
     found = [
         Interface(
             each["url"], each.get("protocolBinding") or "JSONRPC", _minor(each.get("protocolVersion"), "1.0")
         )
-        for each in _objects(card.get("supportedInterfaces"))
+        for each in _objects(card.get("supportedInterfaces"), "protocolBinding")
     ]
     legacy = _minor(card.get("protocolVersion"), "0.3")
-    if isinstance(card.get("url"), str):
+    if _is_address(card, "preferredTransport"):
         found.append(Interface(card["url"], card.get("preferredTransport") or "JSONRPC", legacy))
     found += [
         Interface(each["url"], each.get("transport") or "JSONRPC", legacy)
-        for each in _objects(card.get("additionalInterfaces"))
+        for each in _objects(card.get("additionalInterfaces"), "transport")
     ]
     return list(dict.fromkeys(found))
 
@@ -158,7 +161,7 @@ def _readdressed(card: Json, base: str, kept: list[Interface]) -> Json:
     served = dict(card)
     served["supportedInterfaces"] = [
         {**each, "url": public_url_of(base, each["url"])}
-        for each in _objects(card.get("supportedInterfaces"))
+        for each in _objects(card.get("supportedInterfaces"), "protocolBinding")
         if (each.get("protocolBinding") or "JSONRPC", _minor(each.get("protocolVersion"), "1.0")) in SPOKEN
     ]
     if card.get("url") in [each.url for each in kept] and not card.get("supportedInterfaces"):
@@ -206,11 +209,23 @@ def _is_below(base: str, url: str) -> bool:
     return url == base or url.startswith((base + "/", base + "?"))
 
 
-def _objects(value: Any) -> list[Json]:
-    """The members of a list that are objects with a URL: cards come from outside and may hold anything."""
+def _objects(value: Any, binding: str) -> list[Json]:
+    """The members of a list that are addresses, whose binding stands under this name."""
     if not isinstance(value, list):
         return []
-    return [each for each in value if isinstance(each, dict) and isinstance(each.get("url"), str)]
+    return [each for each in value if isinstance(each, dict) and _is_address(each, binding)]
+
+
+def _is_address(value: Json, binding: str) -> bool:
+    """Whether an object has a URL that can be read, and a binding that is text or left open."""
+    url = value.get("url")
+    if not isinstance(url, str) or len(url) > URL_LENGTH_MAX or not isinstance(value.get(binding) or "", str):
+        return False
+    try:
+        urlsplit(url)
+    except ValueError:
+        return False
+    return True
 
 
 def _all_objects(value: Any) -> TypeGuard[list[Json]]:

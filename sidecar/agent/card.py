@@ -12,10 +12,13 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
+from bridge.a2a.card import rewrite
 from bridge.a2a.extension import URI as DURABILITY
+from bridge.jsontext import write
 from sidecar.errors import ConfigError
 from sidecar.records import Json
 
+_ANYWHERE = "http://sidecar.invalid"
 WELL_KNOWN = "/.well-known/agent-card.json"
 _VERSION_1_0 = re.compile(r"1\.0(\.\d+)?\Z")
 
@@ -80,8 +83,10 @@ class CardView:
 def read_card(card: Any) -> CardView:
     """Find the JSON-RPC 1.0 interface of a card and what the agent can do.
 
+    A card that is accepted is kept and served, at gateways and after restarts too: so it is rewritten once here.
+
     Raises:
-        UnusableCard: there is no such interface, or this is no card.
+        UnusableCard: there is no such interface, this is no card, or it cannot be rewritten for clients.
     """
     if not isinstance(card, dict):
         raise UnusableCard("the agent card is not a JSON object")
@@ -89,7 +94,12 @@ def read_card(card: Any) -> CardView:
     for interface in interfaces:
         binding, version = interface.get("protocolBinding"), interface.get("protocolVersion")
         if str(binding).upper() == "JSONRPC" and _VERSION_1_0.match(str(version)):
-            return _view(card, interface)
+            view = _view(card, interface)
+            try:
+                write(rewrite(card, _ANYWHERE).card)
+            except Exception as fault:
+                raise UnusableCard(f"the agent card cannot be served to clients: {fault!r}") from fault
+            return view
     offered = ", ".join(f"{each.get('protocolBinding')} {each.get('protocolVersion')}" for each in interfaces)
     raise UnusableCard(f"the agent card offers no JSON-RPC 1.0 interface, only: {offered or 'none'}")
 

@@ -40,13 +40,8 @@ class Front:
 
     @property
     def problem(self) -> str | None:
-        """Why nothing can be asked here yet, for readiness; None once something can."""
-        places = self._desk.places
-        if places is None:
-            return "the agent's card was never seen: the agent has not been reached yet"
-        if not places.rpc:
-            return "the agent's card has no JSON-RPC 1.0 interface"
-        return None
+        """Why nothing can be asked here, or only by an older card, for readiness; None where all is well."""
+        return self._desk.problem
 
     @property
     def open_responses(self) -> int:
@@ -95,6 +90,9 @@ class Front:
         elif allowed := places.rest.allowed(path):
             told = f"this operation of A2A is {' or '.join(allowed)}"
             await problem(send, 405, "Method not allowed", told, [(b"allow", ", ".join(allowed).encode())])
+        elif places.disguised(scope):
+            told = "this path means an A2A endpoint to some servers: write it as it stands in the agent's card"
+            await problem(send, 400, "Ambiguous path", told)
         else:
             await self._agent.forward(places.at_agent(scope), receive, send)
 

@@ -56,7 +56,7 @@ class Attendance:
             work.close()
             return Outcome.DRAINED
         working = asyncio.ensure_future(work)
-        leaving = asyncio.ensure_future(_departure(receive))
+        leaving = asyncio.ensure_future(departure(receive))
         self._open.add(working)
         try:
             while True:
@@ -71,15 +71,16 @@ class Attendance:
                     return Outcome.CLIENT_LEFT
         finally:
             self._open.discard(working)
-            await _end(working, leaving)
+            await end(working, leaving)
 
 
-async def _departure(receive: Receive) -> None:
+async def departure(receive: Receive) -> None:
+    """Return when the client has left. The request's body must have been read."""
     while (await receive())["type"] != "http.disconnect":
         pass
 
 
-async def _end(*tasks: asyncio.Future[Any]) -> None:
+async def end(*tasks: asyncio.Future[Any]) -> None:
     """Cancel what still runs and wait until it has let go of what it held."""
     pending = [each for each in tasks if not each.done()]
     for each in pending:

@@ -67,15 +67,17 @@ class Rest:
         try:
             check_version(scope)
             if operation.kind == "card":
-                await self._extended(scope, send)
+                await self._extended(scope, receive, send)
                 return
             params = _params(operation, scope, body) | match.variables
             await self._answers.give(operation, call_of(scope, params, operation), WORDING, receive, send)
+        except ClientGone:
+            return
         except Exception as error:  # noqa: BLE001 - a client is always answered
             await self._answers.refuse(error, WORDING, send)
 
-    async def _extended(self, scope: Scope, send: Send) -> None:
-        status, value, answer = await self._desk.extended(scope, b"")
+    async def _extended(self, scope: Scope, receive: Receive, send: Send) -> None:
+        status, value, answer = await self._desk.extended(scope, receive, b"")
         if not isinstance(value, dict):
             raise ConnectionError(f"the agent answered GetExtendedAgentCard with HTTP {status}, not JSON")
         if status == 200:

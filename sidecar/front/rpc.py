@@ -61,15 +61,19 @@ class JsonRpc:
             check_version(scope)
             settle_request(operation.name, request.params)
             if operation.kind == "card":
-                await self._extended(scope, body, request.id, send)
+                await self._extended(scope, receive, body, request.id, send)
             else:
                 call = call_of(scope, request.params, operation)
                 await self._answers.give(operation, call, wording, receive, send)
+        except ClientGone:
+            return
         except Exception as error:  # noqa: BLE001 - a client is always answered
             await self._answers.refuse(error, wording, send)
 
-    async def _extended(self, scope: Scope, body: bytes | bytearray, id_text: bytes, send: Send) -> None:
-        status, value, answer = await self._desk.extended(scope, bytes(body))
+    async def _extended(
+        self, scope: Scope, receive: Receive, body: bytes | bytearray, id_text: bytes, send: Send
+    ) -> None:
+        status, value, answer = await self._desk.extended(scope, receive, bytes(body))
         if not isinstance(value, dict) or not {"result", "error"} & value.keys():
             raise ConnectionError(f"the agent answered GetExtendedAgentCard with HTTP {status}, not JSON-RPC")
         if isinstance(value.get("result"), dict):

@@ -24,7 +24,7 @@ from sidecar.failpoints import reach
 from sidecar.ports import AgentRun, EndKind, Probe, RunEnd
 from sidecar.records import Json
 from sidecar.runtime.asides import Asides
-from sidecar.runtime.endings import Endings, read_out, unusable
+from sidecar.runtime.endings import LATE_EVENTS_S, Endings, read_out, unusable
 from sidecar.runtime.node import Node
 from sidecar.runtime.owned import OwnedJournal
 from sidecar.runtime.relay import Relay
@@ -71,8 +71,7 @@ class Pursuit:
 
     async def run(self, request: Request | None) -> None:
         """Carry out a request and all that follow from it."""
-        self._interrupt = None
-        self._agent_due = None
+        self._interrupt = self._agent_due = None
         try:
             while request is not None and not self._journal.lost.is_set():
                 request = await self._carry_out(request)
@@ -80,7 +79,7 @@ class Pursuit:
             log.exception("task %s: following its agent failed", self._journal.task_id, extra=self._extra())
             self._node.observer.count("owner_failures")
             self._endings.orphan("owner_failed")
-            # Others may try at once; here the same fault would only come again as fast as the machine can make it.
+            # Others may try at once; here the same fault would only come again, as fast as it can be made.
             await asyncio.sleep(FAULT_PAUSE_S)
 
     def interrupt(self, ending: Callable[[Endings], None]) -> None:
@@ -96,21 +95,23 @@ class Pursuit:
     async def tell_to_stop(self) -> None:
         """Ask the agent to cancel the run, if it can be reached."""
         agent_task = self.relay.ids.agent_task
-        if agent_task:
-            try:
+        try:
+            if agent_task:
                 await self._node.link.cancel(agent_task)
-            except AgentError as error:
-                told = "task %s: its run could not be told to stop: %s"
-                log.info(told, self._journal.task_id, error, extra=self._extra())
+        except AgentError as error:
+            told = "task %s: its run could not be told to stop: %s"
+            log.info(told, self._journal.task_id, error, extra=self._extra())
 
     async def forward(self, request: Request) -> None:
         """A message for a run that is at work: the agent gets it beside the stream that is being followed."""
         self._forwarded.add(request.position)
         agent_run = await self._node.link.start(self._message(request), request.headers)
-        async for _ in agent_run.batches():
-            pass
-        end = agent_run.end
-        if end is not None and end.error is not None and not self.relay.over:
+        reading = self._asides.start(_read(agent_run))
+        while not (reading.done() or self.relay.over or self._journal.lost.is_set()):
+            await asyncio.wait([reading], timeout=FAULT_PAUSE_S)
+        await asyncio.wait([reading], timeout=LATE_EVENTS_S)
+        await agent_run.close()
+        if (end := agent_run.end) is not None and end.error is not None and not self.relay.over:
             self._endings.refuse_input(request.input, request.position, end.error, "")
 
     # --- one request ------------------------------------------------------------------------------------------
@@ -233,8 +234,7 @@ class Pursuit:
         Args:
             due: where an earlier owner had the run: later messages that it may have died over.
         """
-        pause = PAUSE_FIRST_S
-        agent_task = self.relay.ids.agent_task
+        pause, agent_task = PAUSE_FIRST_S, self.relay.ids.agent_task
         while not self._settled():
             moved = self.relay.moved
             try:
@@ -243,9 +243,8 @@ class Pursuit:
                 self._endings.orphan("agent_gone")
                 return None
             except AgentError as error:
-                log.info(
-                    "task %s: its agent does not answer: %s", self._journal.task_id, error, extra=self._extra()
-                )
+                told = "task %s: its agent does not answer: %s"
+                log.info(told, self._journal.task_id, error, extra=self._extra())
             else:
                 if task is None:
                     return await self._again()
@@ -284,8 +283,7 @@ class Pursuit:
     async def _await_agent(self) -> bool:
         """Wait for an absent agent, but in all less long than a client would, and not where others have one."""
         now, link = self._node.clock.monotonic, self._node.link
-        if self._agent_due is None:
-            self._agent_due = now() + self._node.config.agent.absent_timeout_s
+        self._agent_due = self._agent_due or now() + self._node.config.agent.absent_timeout_s
         while not link.ready and now() < self._agent_due and not self._journal.lost.is_set():
             if await self._node.others_ready():
                 break
@@ -294,3 +292,8 @@ class Pursuit:
 
     def _extra(self) -> dict[str, object]:
         return {"task": self._journal.task_id, "fence": self._journal.fence.n}
+
+
+async def _read(agent_run: AgentRun) -> None:
+    async for _ in agent_run.batches():
+        pass

@@ -159,3 +159,37 @@ async def test_two_cancels_on_two_sidecars_and_the_end_of_the_task_agree(stage: 
     await seen.ended()
     assert [state for state, _ in seen.statuses].count("TASK_STATE_CANCELED") == 1
     await stage.verify()
+
+
+async def test_the_stream_of_a_later_message_is_let_go_after_the_task_has_ended(stage: Stage) -> None:
+    """An agent that never ends it would have its connection held for ever; late events are read for 5 s."""
+    finish = asyncio.Event()
+    streams = 0
+
+    async def script(exchange: Exchange) -> None:
+        nonlocal streams
+        names = {"id": "t1", "contextId": "c1"}
+        if exchange.rpc["method"] != "SendStreamingMessage":
+            await exchange.answer(exchange.frame({**names, "status": {"state": "TASK_STATE_WORKING"}}))
+            return
+        streams += 1
+        await exchange.head()
+        await exchange.event({"task": {**names, "status": {"state": "TASK_STATE_WORKING"}}})
+        if streams > 1:
+            await asyncio.Event().wait()
+        await finish.wait()
+        status = {"taskId": "t1", "contextId": "c1", "status": {"state": "TASK_STATE_COMPLETED"}}
+        await exchange.event({"statusUpdate": status})
+        await exchange.end()
+
+    async with RawAgent(script) as agent:
+        a = stage.sidecar(agent.url)
+        await stage.ready()
+        first = stage.send(a, "hi")
+        await wait_for(lambda: first.task_id)
+        later = [stage.send(a, "more", taskId=first.task_id) for _ in range(2)]
+        await wait_for(lambda: streams == 3)
+        finish.set()
+        for each in (first, *later):
+            await each.ended()
+        await wait_for(lambda: agent.open <= 1, 15)

@@ -190,3 +190,21 @@ def test_where_a_card_is_looked_for() -> None:
         "/v3/serve/x/.well-known/agent-card.json",
     }
     assert card_paths(("",)) == card_paths(()) == {"/.well-known/agent-card.json"}
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {"url": "http://[bad/rest", "protocolBinding": "HTTP+JSON", "transport": "HTTP+JSON"},
+        {"url": "http://h/" + "y" * 5000, "protocolBinding": "JSONRPC", "transport": "JSONRPC"},
+        {"url": "http://h/rest", "protocolBinding": ["HTTP+JSON"], "transport": {"a": 1}},
+        {"url": 5, "protocolBinding": 5},
+    ],
+)
+def test_what_is_no_address_is_skipped_and_the_others_stay(odd: Json) -> None:
+    agent = card(interface("http://h/rpc"), odd, additionalInterfaces=[odd])
+    found = rewrite(agent, PUBLIC)
+    assert found.rpc_paths == ("/rpc",)
+    assert found.card["supportedInterfaces"] == [interface(PUBLIC + "/rpc")]
+    legacy = {"url": odd["url"], "preferredTransport": odd["protocolBinding"], "additionalInterfaces": [odd]}
+    assert interfaces(legacy) == []

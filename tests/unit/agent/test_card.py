@@ -89,3 +89,13 @@ def test_cards_that_are_none(odd: Any) -> None:
 
 def test_odd_capabilities_count_as_none() -> None:
     assert not read_card({"supportedInterfaces": [interface("http://a")], "capabilities": 5}).streaming
+
+
+def test_a_card_that_cannot_be_rewritten_for_clients_is_not_accepted() -> None:
+    deep: Any = 1
+    for _ in range(300):
+        deep = [deep]
+    with pytest.raises(UnusableCard, match="cannot be served"):
+        read_card(card(interface("http://a/rpc")) | {"x": deep})
+    odd = {"url": "http://[bad/", "protocolBinding": ["HTTP+JSON"]}
+    assert read_card(card(interface("http://a/rpc"), odd)).rpc_path == "/rpc"
