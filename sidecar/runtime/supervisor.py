@@ -83,11 +83,14 @@ class Supervisor:
             # Whatever comes in this moment is met by one sweep, not by one each.
             await asyncio.sleep(SWEEP_GAP_S)
             node.kick.clear()
-            self._look_after_owners()
             try:
+                self._look_after_owners()
                 await self.sweep()
             except StoreError as error:
                 log.warning("looking for orphans failed and will be tried again: %s", error)
+                node.observer.count("sweep_failures")
+            except Exception:
+                log.exception("looking for orphans failed and will be tried again")
                 node.observer.count("sweep_failures")
 
     def _look_after_owners(self) -> None:
