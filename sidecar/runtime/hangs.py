@@ -42,14 +42,24 @@ class HangWatch:
         pause_s = node.config.agent.probe_timeout_s
         answered_at = node.clock.monotonic()
         while True:
-            silent = any(owner.working and owner.silent_s > pause_s for owner in self._owners())
-            # A refusal or a broken connection is noticed by whoever holds one.
-            if not silent or await node.link.probe() is not Probe.HANGING:
-                answered_at = node.clock.monotonic()
-            elif node.clock.monotonic() - answered_at > node.config.agent.hang_limit_s:
-                answered_at = node.clock.monotonic()
-                self._give_up()
+            try:
+                answered_at = await self._look(pause_s, answered_at)
+            except Exception:
+                log.exception("looking after silent runs failed and will be tried again")
+                node.observer.count("recovery_failures")
             await asyncio.sleep(pause_s)
+
+    async def _look(self, pause_s: float, answered_at: float) -> float:
+        """One look; returns when the agent last answered."""
+        node = self._node
+        silent = any(owner.working and owner.silent_s > pause_s for owner in self._owners())
+        # A refusal or a broken connection is noticed by whoever holds one.
+        if not silent or await node.link.probe() is not Probe.HANGING:
+            return node.clock.monotonic()
+        if node.clock.monotonic() - answered_at > node.config.agent.hang_limit_s:
+            self._give_up()
+            return node.clock.monotonic()
+        return answered_at
 
     def _give_up(self) -> None:
         runs = [owner for owner in self._owners() if owner.working]

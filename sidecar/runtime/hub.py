@@ -19,9 +19,10 @@ from sidecar.records import Frame
 from sidecar.runtime.notes import Note, notes_of
 
 READ_LIMIT = 500
+READ_BYTES = 1 << 20
 MEMORY_BYTES_MAX = 1 << 20
 
-Read = Callable[[str, int, int], Awaitable[list[Entry]]]
+Read = Callable[[str, int, int, int], Awaitable[list[Entry]]]
 Watch = Callable[[], AbstractContextManager[None]]
 
 
@@ -104,7 +105,7 @@ class Hub:
     """All tails of this process.
 
     Args:
-        read: reads committed entries of a task after a position, at most so many.
+        read: reads committed entries of a task after a position, at most so many and so many bytes.
         watch: holds the store's change notices while somebody waits for a task that another process owns.
     """
 
@@ -177,7 +178,7 @@ class Hub:
                 notes = channel.since(cursor)
                 head = channel.head
                 if notes is None:
-                    entries = await self._read(task_id, cursor, READ_LIMIT)
+                    entries = await self._read(task_id, cursor, READ_LIMIT, READ_BYTES)
                     notes = notes_of(entries)
                     head = entries[-1].seq if entries else cursor
                 frames, over, error = _frames(notes, after, past_questions=past_questions)

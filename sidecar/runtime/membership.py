@@ -57,8 +57,12 @@ class Membership:
         """Renew every quarter of the TTL until cancelled; superseded, only wait: the process goes on to serve."""
         pause = self._node.config.lease.ttl_ms / 4000
         while True:
-            if not self.superseded:
-                await self._renew()
+            try:
+                if not self.superseded:
+                    await self._renew()
+            except Exception as error:
+                self._failed(error)
+                log.exception("renewing the session failed and will be tried again")
             try:
                 async with asyncio.timeout(pause):
                     await self._due.wait()
@@ -80,10 +84,8 @@ class Membership:
             if answer is Renewal.RENEWED and sent_ms <= self._doubt_until_ms:
                 await self._ownership.yield_claimed()
         except StoreError as error:
-            self.problem = str(error)
-            node.judges_from = node.clock.monotonic() + node.patience_s
+            self._failed(error)
             log.warning("the session could not be renewed and will be tried again: %s", error)
-            node.observer.count("renewal_failures")
             return
         self.problem = ""
         if answer is Renewal.RENEWED:
@@ -97,6 +99,12 @@ class Membership:
         )  # fmt: skip
         for owner in list(self._ownership.owners.values()):
             owner.journal.abandon()
+
+    def _failed(self, error: Exception) -> None:
+        node = self._node
+        self.problem = str(error) or type(error).__name__
+        node.judges_from = node.clock.monotonic() + node.patience_s
+        node.observer.count("renewal_failures")
 
     def _now_ms(self) -> int:
         return int(self._node.clock.monotonic() * 1000)

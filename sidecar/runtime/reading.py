@@ -19,17 +19,22 @@ from bridge.a2a.refold import refold
 from bridge.jsontext import parse, write
 from sidecar.records import Caller, Json, ListPage, ListQuery, TaskView
 from sidecar.runtime.node import Node
+from sidecar.runtime.oneatatime import OneAtATime
 from sidecar.runtime.ownership import READ_CHUNK, Ownership
 
 COMMIT_WAIT_S = 1.0
 FINISHED_KEPT_BYTES = 32 << 20
 FOLDS_KEPT = 64
+FOLDS_KEPT_BYTES = 32 << 20
+READ_BYTES = 1 << 20
+LISTED_AT_ONCE_BYTES = 64 << 10
 
 
 @dataclass(slots=True)
 class _Followed:
     fold: TaskFold
     seq: int
+    size: int = 0
 
 
 class Reading:
@@ -45,6 +50,8 @@ class Reading:
         self._finished: OrderedDict[str, tuple[Caller, bytes]] = OrderedDict()
         self._finished_bytes = 0
         self._folds: OrderedDict[str, _Followed] = OrderedDict()
+        self._folds_bytes = 0
+        self._folding = OneAtATime()
 
     async def get(self, task: str, caller: Caller, history_length: int | None) -> bytes:
         """The Task as JSON text; see ``ports.Tasks.get``."""
@@ -57,8 +64,8 @@ class Reading:
             return text
         return write(with_history(parse(text), history_length))
 
-    async def snapshot(self, task: str, caller: Caller) -> tuple[int, bytes, str]:
-        """(seq, Task as JSON text, its state); one read."""
+    async def snapshot(self, task: str, caller: Caller, *, keep: bool = True) -> tuple[int, bytes, str]:
+        """(seq, Task as JSON text, its state); one read. A finished one is kept if so told."""
         owner = self._ownership.owners.get(task)
         if owner is not None and not owner.journal.lost.is_set() and owner.viewer.fold.exists:
             viewer, seq = owner.viewer, owner.journal.handoff.tip.seq
@@ -70,7 +77,8 @@ class Reading:
             # The store cannot be written, or another session owns the task: what was committed is the truth.
         view = await self.visible(task, caller)
         if view.finished is not None:
-            self._keep(task, caller, view.finished)
+            if keep:
+                self._keep(task, caller, view.finished)
             row = await self._node.store.handoff_row(task)
             return row.voter.tip.seq if row else 0, view.finished, view.task_state
         followed = await self._follow(task)
@@ -78,8 +86,11 @@ class Reading:
 
     async def list(self, query: ListQuery, caller: Caller) -> ListPage:
         """See ``ports.Tasks.list``."""
-        views, total, next_after = await self._node.store.list_tasks(query, caller)
-        tasks = [await self._listed(view, caller, query) for view in views]
+        views, total, next_after = await self._node.store.list_tasks(query, caller, LISTED_AT_ONCE_BYTES)
+        tasks = []
+        for view in views:
+            tasks.append(await self._listed(view, caller, query))
+            await asyncio.sleep(0)  # a page of large tasks is no reason for others to wait
         return ListPage(tasks, total, next_after)
 
     async def visible(self, task: str, caller: Caller) -> TaskView:
@@ -96,7 +107,7 @@ class Reading:
     async def _listed(self, view: TaskView, caller: Caller, query: ListQuery) -> Json:
         text = view.finished
         if text is None:
-            _, text, _ = await self.snapshot(view.task_id, caller)
+            _, text, _ = await self.snapshot(view.task_id, caller, keep=False)
         task: Json = with_history(parse(text), query.history_length)
         if not query.include_artifacts:
             task = {name: value for name, value in task.items() if name != "artifacts"}
@@ -104,17 +115,18 @@ class Reading:
 
     async def _follow(self, task: str) -> _Followed:
         """The fold of a task that is owned elsewhere, continued from where it was last read."""
-        followed = self._folds.pop(task, None) or _Followed(TaskFold(), 0)
-        while True:
-            more = await self._node.store.entries(task, followed.seq, READ_CHUNK)
-            if more:
-                followed = _Followed(refold(more, followed.fold), more[-1].seq)
-            if len(more) < READ_CHUNK:
-                break
-        self._folds[task] = followed
-        if len(self._folds) > FOLDS_KEPT:
-            self._folds.popitem(last=False)
-        return followed
+        async with self._folding(task):  # one copy in memory, however many ask at once
+            followed = self._folds.pop(task, None) or _Followed(TaskFold(), 0)
+            self._folds_bytes -= followed.size
+            while more := await self._node.store.entries(task, followed.seq, READ_CHUNK, READ_BYTES):
+                size = followed.size + sum(len(entry.body or b"") for entry in more)
+                followed = _Followed(refold(more, followed.fold), more[-1].seq, size)
+            self._folds[task] = followed
+            self._folds_bytes += followed.size
+            while len(self._folds) > FOLDS_KEPT or self._folds_bytes > FOLDS_KEPT_BYTES:
+                _, dropped = self._folds.popitem(last=False)
+                self._folds_bytes -= dropped.size
+            return followed
 
     def _keep(self, task: str, caller: Caller, text: bytes) -> None:
         if task in self._finished or len(text) > FINISHED_KEPT_BYTES // 8:

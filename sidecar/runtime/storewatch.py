@@ -6,9 +6,12 @@ Readiness must be false before a client's message fails, also on an idle sidecar
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable
 
 from sidecar.errors import StoreError
+
+log = logging.getLogger(__name__)
 
 LOOK_S = 5.0
 LOOK_FAILING_S = 0.5
@@ -35,5 +38,8 @@ class StoreWatch:
                 await self._attempt()
                 self.problem = ""
             except StoreError as error:
-                self.problem = f"{error}; it is tried again, and writing goes on by itself"
+                self.problem = f"{error}; it is tried again"
+            except Exception as error:
+                log.exception("trying to write failed and will be tried again")
+                self.problem = f"{type(error).__name__}: {error}; it is tried again"
             await asyncio.sleep(LOOK_FAILING_S if self.problem else LOOK_S)

@@ -15,7 +15,8 @@ from pathlib import Path
 from urllib.parse import quote
 
 from sqlalchemy import Engine, create_engine, event
-from sqlalchemy.pool import QueuePool
+from sqlalchemy.exc import DisconnectionError
+from sqlalchemy.pool import ConnectionPoolEntry, QueuePool
 
 from sidecar.errors import ConfigError
 
@@ -46,6 +47,16 @@ def path_of(url: str | Path) -> Path:
 def beside(path: Path, suffix: str) -> Path:
     """A file that belongs to a store: its path with ``-suffix`` behind the name."""
     return path.with_name(f"{path.name}-{suffix}")
+
+
+def place_of(path: Path) -> tuple[int, int]:
+    """Which file stands under a path: (device, inode).
+
+    Raises:
+        OSError: none.
+    """
+    found = path.stat()
+    return found.st_dev, found.st_ino
 
 
 def connect(
@@ -82,14 +93,25 @@ def connect(
 
 
 def reading_engine(path: Path, threads: int) -> Engine:
-    """SQLAlchemy over read-only connections, one per reading thread. Each statement is a snapshot of its own."""
-    return create_engine(
+    """SQLAlchemy over read-only connections, one per reading thread. Each statement is a snapshot of its own.
+
+    A connection to a file that was since replaced is made anew before its next use.
+    """
+    engine = create_engine(
         "sqlite://",
         creator=lambda: connect(path, readonly=True),
         poolclass=QueuePool,
         pool_size=threads,
         max_overflow=threads,
     )
+
+    def checked_out(_: object, record: ConnectionPoolEntry, __: object) -> None:
+        place = place_of(path)
+        if record.info.setdefault("place", place) != place:
+            raise DisconnectionError(f"{path} was replaced")
+
+    event.listen(engine, "checkout", checked_out)
+    return engine
 
 
 def writing_engine(path: Path, *, synchronous: str = "FULL") -> Engine:

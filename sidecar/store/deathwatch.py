@@ -22,7 +22,7 @@ class DeathWatch:
     """Waits for the locks of sessions.
 
     Args:
-        wait: blocks until no process holds a session's lock.
+        wait: blocks until no process holds a session's lock; an OSError says that nobody can tell.
     """
 
     def __init__(self, wait: Callable[[str], None]) -> None:
@@ -44,12 +44,14 @@ class DeathWatch:
                 threading.Thread(target=self._watch, args=(session,), name=name, daemon=True).start()
 
     def _watch(self, session: str) -> None:
-        with suppress(OSError):  # whatever it is, a look at the facts does no harm
+        freed = False
+        with suppress(OSError):
             self._wait(session)
+            freed = True
         with suppress(RuntimeError):  # the loop is closed: nobody listens any more
-            self._loop.call_soon_threadsafe(self._died, session)
+            self._loop.call_soon_threadsafe(self._over, session, freed)
 
-    def _died(self, session: str) -> None:
-        self._watched.discard(session)
-        for listener in self._listeners:
+    def _over(self, session: str, freed: bool) -> None:
+        self._watched.discard(session)  # watched again by the next look, if it still counts as alive then
+        for listener in self._listeners if freed else ():
             listener()

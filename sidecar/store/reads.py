@@ -3,32 +3,27 @@
 Journals, the rows that GetTask and ListTasks use, message keys, the inbox, and what the supervisor sweeps. Every
 answer is of committed entries only. This file must not write, and must not know what an entry means. The failure
 it prevents: a read that waits for an fsync, or shows what is not durable.
-
-Many rows are fetched as one text row where it matters: sqlite3 gives the interpreter lock away once per row, and
-beside a busy event loop a thousand rows would take a thousand switch intervals.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-import orjson
-from sqlalchemy import ColumnElement, Connection, Select, TextClause, and_, func, select, text, tuple_
-from sqlalchemy.exc import OperationalError
+from sqlalchemy import ColumnElement, Connection, Select, TextClause, and_, case, func, select, text, tuple_
 
-from bridge.journal import Entry, Fence, Kind
+from bridge.journal import Entry
 from bridge.quorum import VoterView
-from sidecar.errors import StoreCorrupt
 from sidecar.records import Caller, KeyRow, ListQuery, TaskView
 from sidecar.store.connect import reading_engine
 from sidecar.store.faults import translated
+from sidecar.store.pieces import entries, piece
 from sidecar.store.rows import held_of
-from sidecar.store.schema import AT_WORK, LISTED, OPEN, SEQ_BITS, finished, handoffs, inbox, tasks
+from sidecar.store.schema import AT_WORK, LISTED, OPEN, finished, handoffs, inbox, tasks
 
 READERS = 2
 
@@ -36,20 +31,6 @@ T = TypeVar("T")
 
 # A handoff that was claimed but never written to is nobody's work: the claim's caller was told nothing yet.
 _OPEN_AND_BEGUN = text(f"{OPEN} AND handoffs.tip_seq > 0")
-_SEQ_MASK = (1 << SEQ_BITS) - 1
-_KINDS = {kind.value: kind for kind in Kind}
-_JOURNAL = f"""
-SELECT e.position, e.fence_n, e.fence_session, e.kind, e.at, e.body_hash, e.prev, e.hash, e.body
-FROM handoffs h JOIN entries e
-ON e.position > (h.id << {SEQ_BITS}) + ? AND e.position <= (h.id << {SEQ_BITS}) + h.committed
-WHERE h.task = ? ORDER BY e.position LIMIT ?
-"""  # noqa: S608
-_JOURNAL_AT_ONCE = f"""
-SELECT json_group_array(json_array(
-    position, fence_n, fence_session, kind, at, lower(hex(body_hash)), lower(hex(prev)), lower(hex(hash)),
-    CAST(body AS TEXT)))
-FROM ({_JOURNAL})
-"""  # noqa: S608
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,9 +89,20 @@ class Reads:
         self._engine = reading_engine(path, READERS)
         self._threads = ThreadPoolExecutor(READERS, thread_name_prefix="store-reader")
 
-    async def entries(self, task: str, after: int = 0, limit: int = 1000) -> list[Entry]:
-        """Committed entries with a position greater than ``after``, at most ``limit``, in order."""
-        return await self.run(lambda connection: _entries(connection, task, after, limit))
+    async def entries(
+        self, task: str, after: int = 0, limit: int = 1000, bytes_max: int | None = None
+    ) -> list[Entry]:
+        """Committed entries with a position greater than ``after``, at most ``limit``, in order.
+
+        Args:
+            task: task id.
+            after: position.
+            limit: how many at most.
+            bytes_max: how much at most, at least one entry: then fewer than ``limit`` do not mean the end.
+        """
+        if bytes_max is not None:
+            return (await self.run(lambda connection: piece(connection, task, after, limit, bytes_max)))[0]
+        return await self.run(lambda connection: entries(connection, task, after, limit))
 
     async def view(self, task: str) -> TaskView | None:
         """The row that reads use, with the final Task once there is one."""
@@ -139,14 +131,19 @@ class Reads:
         return await self.run(lambda connection: _handoffs(connection, self._boot, found))
 
     async def list_tasks(
-        self, query: ListQuery, caller: Caller
+        self, query: ListQuery, caller: Caller, body_max: int | None = None
     ) -> tuple[list[TaskView], int, tuple[int, str] | None]:
         """One page of a caller's tasks, newest status first.
+
+        Args:
+            query: filters.
+            caller: whose.
+            body_max: finished Tasks that are larger are left out (``finished`` is None), to be read one by one.
 
         Returns:
             The page, how many match in all, and the cursor of the next page (None on the last).
         """
-        return await self.run(lambda connection: _list(connection, query, caller))
+        return await self.run(lambda connection: _list(connection, query, caller, body_max))
 
     async def keys(self, key_hash: str) -> list[KeyRow]:
         """Dispatches under a message key, oldest generation first."""
@@ -191,27 +188,6 @@ _ONE_VIEW = """
 SELECT t.task, t.tenant, t.principal, t.context_id, t.state, t.task_state, t.status_at, t.listed, f.body
 FROM handoffs h JOIN tasks t ON t.handoff = h.id LEFT JOIN finished f ON f.handoff = h.id WHERE h.task = ?
 """
-_VIEW = select(tasks, finished.c.body).outerjoin(finished, finished.c.handoff == tasks.c.handoff)
-
-
-def _entries(connection: Connection, task: str, after: int, limit: int) -> list[Entry]:
-    try:
-        try:
-            rows = orjson.loads(connection.exec_driver_sql(_JOURNAL_AT_ONCE, (after, task, limit)).scalar_one())
-        except (OperationalError, ValueError):  # a body that is no text: someone wrote into the file
-            rows = [
-                (*row[:5], row[5].hex(), row[6].hex(), row[7].hex(), row[8])
-                for row in connection.exec_driver_sql(_JOURNAL, (after, task, limit))
-            ]
-        return [_entry(row) for row in rows]
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise StoreCorrupt(f"task {task}: an entry after {after} is damaged: {error}") from error
-
-
-def _entry(row: Sequence[Any]) -> Entry:
-    position, n, session, kind, at, body_hash, prev, digest, body = row
-    stored = body.encode() if isinstance(body, str) else body
-    return Entry(position & _SEQ_MASK, Fence(n, session), _KINDS[kind], at, body_hash, prev, digest, stored)
 
 
 def _keys(connection: Connection, key_hash: str) -> list[KeyRow]:
@@ -259,7 +235,7 @@ def _handoffs(connection: Connection, boot: str, condition: ColumnElement[bool] 
 
 
 def _list(
-    connection: Connection, query: ListQuery, caller: Caller
+    connection: Connection, query: ListQuery, caller: Caller, body_max: int | None
 ) -> tuple[list[TaskView], int, tuple[int, str] | None]:
     matching = and_(text(LISTED), tasks.c.tenant == caller.tenant, tasks.c.principal == caller.principal)
     if query.context_id is not None:
@@ -268,7 +244,10 @@ def _list(
         matching &= tasks.c.task_state == query.task_state
     if query.status_after_ms is not None:
         matching &= tasks.c.status_at >= query.status_after_ms
-    page = _VIEW.where(matching)
+    body: ColumnElement[Any] = finished.c.body
+    if body_max is not None:  # the length of a body is known without reading it
+        body = case((func.length(body) <= body_max, body)).label("body")
+    page = select(tasks, body).outerjoin(finished, finished.c.handoff == tasks.c.handoff).where(matching)
     if query.page_after is not None:
         page = page.where(tuple_(tasks.c.status_at, tasks.c.task) < tuple_(*query.page_after))
     page = page.order_by(tasks.c.status_at.desc(), tasks.c.task.desc()).limit(query.page_size + 1)

@@ -18,14 +18,16 @@ from pathlib import Path
 from typing import Any
 
 from bridge.lease import LEASE_MARGIN_MS, LEASE_TTL_MS, Lease, may_claim
-from sidecar.store.connect import beside, connect
+from sidecar.store.connect import beside, connect, place_of
 from sidecar.store.faults import translated
 from sidecar.store.hosttime import boot_id, now_ms
-from sidecar.store.sessionlocks import SessionLocks
+from sidecar.store.sessionlocks import Hold, SessionLocks
 from sidecar.store.sessionrow import Renewal, Session, SessionRow
 
 KEPT_MS = 3_600_000
-"""Rows of sessions that are gone are kept for an hour: for the console, and as evidence."""
+"""Rows of sessions that are gone are kept for an hour: for the console, and as evidence.
+
+Silence alone does not end a session: its process may have been stopped, or its disk full, for longer than that."""
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS sessions (
@@ -56,7 +58,15 @@ _REGISTER = """
 INSERT INTO sessions (session, name, boot, group_name, role, url, address, host_boot, renewed_ms)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
 """
-_FORGET = "DELETE FROM sessions WHERE session != ? AND (host_boot != ? OR renewed_ms < ?) RETURNING session"
+_OLD = "SELECT session FROM sessions WHERE session != ? AND (host_boot != ? OR renewed_ms < ?)"
+_NEWEST = """
+SELECT max(
+    (SELECT count(*) FROM sessions WHERE session = ?),
+    coalesce((SELECT boot > ? FROM boots WHERE name = ?), 0))
+"""
+_BOOT_AGAIN = """
+INSERT INTO boots (name, boot) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET boot = max(boot, excluded.boot)
+"""
 
 
 class SessionFile:
@@ -75,6 +85,8 @@ class SessionFile:
         self._host_boot = boot_id()
         self._mutex = threading.Lock()
         self._connection: sqlite3.Connection | None = None
+        self._place: tuple[int, int] | None = None
+        self._mine: dict[str, tuple[str, int, tuple[str, str, str, str]]] = {}
         with translated(f"opening {self._path}"):
             self._locks.create()
             self._execute("SELECT 1")
@@ -85,15 +97,16 @@ class SessionFile:
         Raises:
             StoreError: nothing was registered.
         """
-        session = secrets.token_hex(16)
+        session, described = secrets.token_hex(16), (group, role, url, address)
         with translated(f"registering {name!r} in {self._path}"):
             self._locks.hold(session)
             try:
                 with self._mutex:
-                    boot = self._register(session, name, (group, role, url, address))
+                    boot = self._register(session, name, described)
             except BaseException:
                 self._locks.let_go(session)
                 raise
+        self._mine[session] = name, boot, described
         return Session(session, name, boot)
 
     def _register(self, session: str, name: str, described: tuple[str, str, str, str]) -> int:
@@ -102,9 +115,11 @@ class SessionFile:
             connection.execute("BEGIN IMMEDIATE")
             (boot,) = connection.execute(_NEXT_BOOT, (name,)).fetchone()
             connection.execute(_REGISTER, (session, name, boot, *described, self._host_boot, now_ms()))
-            gone = connection.execute(_FORGET, (session, self._host_boot, now_ms() - KEPT_MS)).fetchall()
-        for (old,) in gone:
-            self._locks.remove(old)
+            old = connection.execute(_OLD, (session, self._host_boot, now_ms() - KEPT_MS)).fetchall()
+            gone = [row for row in old if self._locks.look(row[0]) is not Hold.HELD]
+            connection.executemany("DELETE FROM sessions WHERE session = ?", gone)
+        for (each,) in gone:
+            self._locks.remove(each)
         return int(boot)
 
     def renew(
@@ -128,13 +143,35 @@ class SessionFile:
         Raises:
             StoreError: unknown, not lost.
         """
+        with suppress(OSError):  # a renewal in time says as much as the lock file, which is tried again
+            self._locks.keep(session)
         values = (now_ms(), ready, draining, capacity, group, session, self._host_boot)
-        changed = self._execute(_RENEW, values).rowcount
-        return Renewal.RENEWED if changed == 1 else Renewal.FENCED
+        for _ in range(2):
+            if self._execute(_RENEW, values).rowcount == 1:
+                return Renewal.RENEWED
+            with self._mutex, translated(f"renewing {session} in {self._path}"):
+                if not self._again(session):
+                    break
+        return Renewal.FENCED
+
+    def _again(self, session: str) -> bool:
+        """Enter a session that was forgotten, unless it is there or a newer one of its name is."""
+        if session not in self._mine:
+            return False
+        name, boot, described = self._mine[session]
+        connection = self._open()
+        with connection:
+            connection.execute("BEGIN IMMEDIATE")
+            (newer,) = connection.execute(_NEWEST, (session, boot, name)).fetchone()
+            if not newer:
+                connection.execute(_BOOT_AGAIN, (name, boot))
+                connection.execute(_REGISTER, (session, name, boot, *described, self._host_boot, now_ms()))
+        return not newer
 
     def release(self, session: str) -> None:
         """End a session: whoever sees it may take over at once."""
         self._execute("UPDATE sessions SET released = 1 WHERE session = ?", (session,))
+        self._mine.pop(session, None)
         self._locks.let_go(session)
 
     def rows(self, session: str | None = None) -> list[SessionRow]:
@@ -150,7 +187,7 @@ class SessionFile:
         """Whether a session still keeps others from what it owns, by ``bridge.lease`` on today's facts."""
         rows = self.rows(session)
         if not rows:
-            return self._locks.held(session)
+            return self._locks.look(session) is Hold.HELD
         row, now = rows[0], now_ms()
         lease = Lease(
             session, now - row.age_ms, self._ttl_ms, self._margin_ms, self._host_boot if row.this_boot else "-"
@@ -172,13 +209,19 @@ class SessionFile:
     def _row(self, row: Any, now: int) -> SessionRow:
         (session, name, boot, group, role, url, address, host_boot, renewed, *flags) = row
         ready, draining, capacity, released, fenced = flags
+        age_ms, hold = max(0, now - renewed), self._locks.look(session)
+        # Who renewed in time lives, whoever removed its lock file.
+        silent = released or age_ms >= self._ttl_ms + self._margin_ms
+        free = hold is Hold.FREE or (hold is Hold.MISSING and bool(silent))
         return SessionRow(
             session, name, boot, group, role, url, address, bool(ready), bool(draining), capacity,
-            max(0, now - renewed), host_boot == self._host_boot, not self._locks.held(session), bool(fenced),
-            bool(released),
+            age_ms, host_boot == self._host_boot, free, bool(fenced), bool(released),
         )  # fmt: skip
 
     def _open(self) -> sqlite3.Connection:
+        if self._connection is not None and self._place != self._there():
+            self._connection.close()  # the file was removed or replaced
+            self._connection = None
         if self._connection is None:
             with suppress(FileExistsError):  # an existing file is not opened: closing it would drop SQLite's locks
                 os.close(os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
@@ -189,8 +232,14 @@ class SessionFile:
             except BaseException:
                 connection.close()
                 raise
-            self._connection = connection
+            self._connection, self._place = connection, self._there()
         return self._connection
+
+    def _there(self) -> tuple[int, int] | None:
+        try:
+            return place_of(self._path)
+        except FileNotFoundError:
+            return None
 
     def _execute(self, statement: str, values: tuple[Any, ...] = ()) -> sqlite3.Cursor:
         with self._mutex, translated(f"using {self._path}"):

@@ -1,7 +1,8 @@
 """One lock file per session: the kernel frees its lock when the process dies, however it dies.
 
 The failure this prevents: waiting out a lease although the host itself knows that its holder is gone. This file
-must not know what a session owns.
+must not know what a session owns. A file that somebody removed says nothing, and neither does one that cannot be
+looked at: only a lock that could be had shows that its holder is gone.
 """
 
 from __future__ import annotations
@@ -9,7 +10,16 @@ from __future__ import annotations
 import fcntl
 import os
 from contextlib import suppress
+from enum import Enum
 from pathlib import Path
+
+
+class Hold(Enum):
+    """What a session's lock file shows."""
+
+    HELD = "held"  # or nobody can tell
+    FREE = "free"  # its process is gone
+    MISSING = "missing"  # released, or removed by somebody: no evidence by itself
 
 
 class SessionLocks:
@@ -33,37 +43,61 @@ class SessionLocks:
         Raises:
             OSError: it cannot be created.
         """
-        descriptor = os.open(self._file(session), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        file = self._file(session)
+        locked = file.with_suffix(".new")  # it appears under its name locked: nobody sees it free in between
+        descriptor = os.open(locked, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            locked.replace(file)
         except BaseException:
             os.close(descriptor)
             raise
+        former = self._mine.pop(session, None)
         self._mine[session] = descriptor
+        if former is not None:
+            os.close(former)
 
-    def held(self, session: str) -> bool:
-        """Whether a living process holds a session's lock."""
+    def keep(self, session: str) -> None:
+        """Make a lock file of this process again if somebody has removed or replaced it.
+
+        Raises:
+            OSError: it is gone and cannot be made.
+        """
+        descriptor = self._mine.get(session)
+        if descriptor is None:
+            return
+        with suppress(FileNotFoundError):
+            if os.path.samestat(self._file(session).stat(), os.fstat(descriptor)):
+                return
+        self.create()
+        self.hold(session)
+
+    def look(self, session: str) -> Hold:
+        """What a session's lock file shows."""
         if session in self._mine:
-            return True
+            return Hold.HELD
         try:
             descriptor = os.open(self._file(session), os.O_RDONLY | os.O_CLOEXEC)
         except FileNotFoundError:
-            return False
+            return Hold.MISSING
+        except OSError:  # out of descriptors, say
+            return Hold.HELD
         try:
             # Shared, so that two who look at once do not take each other for the holder.
             fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return True
+        except OSError:
+            return Hold.HELD
         finally:
             os.close(descriptor)
-        return False
+        return Hold.FREE
 
     def wait(self, session: str) -> None:
-        """Block until no process holds a session's lock."""
-        try:
-            descriptor = os.open(self._file(session), os.O_RDONLY | os.O_CLOEXEC)
-        except FileNotFoundError:
-            return
+        """Block until no process holds a session's lock.
+
+        Raises:
+            OSError: there is nothing to wait for, or it cannot be waited for.
+        """
+        descriptor = os.open(self._file(session), os.O_RDONLY | os.O_CLOEXEC)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_SH)
         finally:
@@ -82,9 +116,10 @@ class SessionLocks:
             self._file(session).unlink()
 
     def close(self) -> None:
-        """Free every lock of this process."""
-        for session in list(self._mine):
-            self.let_go(session)
+        """Free every lock of this process; the files stay, as after its death."""
+        for descriptor in self._mine.values():
+            os.close(descriptor)
+        self._mine.clear()
 
     def _file(self, session: str) -> Path:
         return self._directory / f"{session}.lock"

@@ -46,7 +46,7 @@ class SessionRow:
         ready, draining, capacity: as of its last renewal.
         age_ms: since the last renewal.
         this_boot: it was registered since the host booted; if not, its process is gone and the age says nothing.
-        lock_free: no process holds its lock file: it is gone.
+        lock_free: no process holds its lock file, or there is none and it did not renew in time: it is gone.
         fenced: a newer session of its name was registered.
         released: it said that it is leaving.
     """

@@ -88,9 +88,11 @@ class Store:
             await self.reads.close()
             await self.sessions.close()
 
-    async def entries(self, task: str, after: int = 0, limit: int = 1000) -> list[Entry]:
+    async def entries(
+        self, task: str, after: int = 0, limit: int = 1000, bytes_max: int | None = None
+    ) -> list[Entry]:
         """See ``Reads.entries``."""
-        return await self.reads.entries(task, after, limit)
+        return await self.reads.entries(task, after, limit, bytes_max)
 
     async def view(self, task: str) -> TaskView | None:
         """See ``Reads.view``."""
@@ -109,10 +111,10 @@ class Store:
         return await self.reads.handoffs_at_work(but_of)
 
     async def list_tasks(
-        self, query: ListQuery, caller: Caller
+        self, query: ListQuery, caller: Caller, body_max: int | None = None
     ) -> tuple[list[TaskView], int, tuple[int, str] | None]:
         """See ``Reads.list_tasks``."""
-        return await self.reads.list_tasks(query, caller)
+        return await self.reads.list_tasks(query, caller, body_max)
 
     async def keys(self, key_hash: str) -> list[KeyRow]:
         """See ``Reads.keys``."""

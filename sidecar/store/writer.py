@@ -27,6 +27,7 @@ from sidecar.errors import StoreCorrupt, StoreError, StoreUnavailable
 from sidecar.failpoints import reach
 from sidecar.store.connect import beside, connect
 from sidecar.store.faults import translate
+from sidecar.store.inplace import InPlace
 from sidecar.store.rows import Changes, Rows
 from sidecar.store.turns import Turns
 
@@ -84,7 +85,7 @@ class Writer:
         self._halted: BaseException | None = None
         self._closed = False
         self._connection: sqlite3.Connection | None = None
-        self._place = (0, 0)  # the file's: nothing is acknowledged that went into a file which was since replaced
+        self._in_place = InPlace(path)
         self._turns: Turns | None = None
         self._seen_version: int | None = None
         self._backlog: deque[Operation] = deque()
@@ -181,11 +182,10 @@ class Writer:
     def _ready(self) -> Turns:
         if self._turns is None:
             self._turns = Turns(beside(self._path, "turns"))
-        place = self._path.stat()
-        if self._connection is not None and (place.st_dev, place.st_ino) != self._place:
+        if self._in_place.moved():
             self._drop_connection()
+        self._in_place.check(self._connection)
         if self._connection is None:
-            self._place = (place.st_dev, place.st_ino)
             self._connection = connect(self._path, create=False)
             self._rows.forget()
             self._seen_version = None
@@ -218,6 +218,7 @@ class Writer:
         reach("store.before_begin")
         connection.execute("BEGIN IMMEDIATE")
         try:
+            self._in_place.begun()
             foreign = rows.begin(connection)
             for operation in batch:
                 try:
@@ -237,6 +238,7 @@ class Writer:
                 connection.execute("ROLLBACK")
             raise
         reach("store.after_commit")
+        self._in_place.check(connection)  # nothing is acknowledged that only a removed file holds
         self.commits += 1
         self.operations += len(batch)
         self._touched += rows.touched
@@ -257,13 +259,14 @@ class Writer:
             with suppress(sqlite3.Error):
                 self._connection.close()
             self._connection = None
+            self._in_place.closed()
 
     def _look(self) -> None:
         try:
             self._ready()
             assert self._connection is not None
             (version,) = self._connection.execute("PRAGMA data_version").fetchone()
-        except (sqlite3.Error, OSError):
+        except (sqlite3.Error, OSError, StoreUnavailable):
             self._drop_connection()
             return
         if self._seen_version != version:

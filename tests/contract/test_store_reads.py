@@ -8,11 +8,12 @@ import sqlite3
 import pytest
 from sqlalchemy import Connection, event
 
-from bridge.journal import Fence, Kind
+from bridge.journal import Draft, Fence, Kind
 from bridge.quorum import Appended, Claim, Refused
 from sidecar.errors import StoreCorrupt
 from sidecar.records import Caller, KeyRow, ListQuery
 from sidecar.store import Store
+from sidecar.store import pieces as pieces_module
 from sidecar.store.schema import AT_WORK, LISTED, OPEN
 from tests.contract.journals import beginning, events, following, view_of
 
@@ -210,3 +211,36 @@ async def test_bodies_that_were_changed_in_the_file_are_read_as_they_are(store: 
     connection.close()
     with pytest.raises(StoreCorrupt):
         await store.entries("t")
+
+
+async def test_a_piece_of_a_journal_is_cut_by_bytes_and_holds_one_entry_at_least(store: Store) -> None:
+    begin = beginning("t", A)
+    await store.voter.append(begin)
+    bodies = [b'{"x":"' + b"y" * size + b'"}' for size in (500, 500, 5000, 500)]
+    await store.voter.append(following(begin, A, [Draft(Kind.EVENT, body) for body in bodies]))
+    pieces, after = [], 2
+    while piece := await store.entries("t", after, 100, 1200):
+        pieces.append([entry.seq for entry in piece])
+        after = piece[-1].seq
+    assert pieces == [[3, 4], [5], [6]]
+    assert len(await store.entries("t", 2, 3, 1 << 20)) == 3
+
+
+async def test_a_whole_journal_is_read_piece_by_piece(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pieces_module, "PIECE_BYTES", 300)
+    begin = beginning("t", A, events(20))
+    await store.voter.append(begin)
+    assert await store.entries("t") == list(begin.entries)
+    assert await store.entries("t", 3, 7) == list(begin.entries)[3:10]
+
+
+async def test_a_list_may_leave_large_bodies_out(store: Store) -> None:
+    for task, size in (("small", 10), ("large", 1000)):
+        begin = beginning(task, A)
+        await store.voter.append(begin)
+        done = view_of(task, state="completed", finished=b'"' + b"x" * size + b'"')
+        await store.voter.append(following(begin, A, events(1, Kind.COMPLETED, b"{}")), done)
+    views, _, _ = await store.list_tasks(ListQuery(), ME, 100)
+    assert {view.task_id: view.finished is None for view in views} == {"small": False, "large": True}
+    views, _, _ = await store.list_tasks(ListQuery(), ME)
+    assert [view for view in views if view.finished is None] == []
