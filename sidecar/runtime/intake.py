@@ -20,11 +20,12 @@ from bridge.envelope import (
     task_id,
 )
 from sidecar.records import Json, KeyRow, SendCall, Sent
+from sidecar.runtime import repeats
 from sidecar.runtime.endings import has_ended
 from sidecar.runtime.node import Node
 from sidecar.runtime.oneatatime import OneAtATime
 from sidecar.runtime.ownership import Ownership
-from sidecar.runtime.reading import Reading
+from sidecar.runtime.reading import Reading, not_found
 
 DISPATCH_TRIES = 20
 
@@ -77,10 +78,10 @@ class Intake:
         for _ in range(DISPATCH_TRIES):
             rows = await node.store.keys(digest) if known else []
             known = True
-            last = rows[-1] if rows else None
-            if last and await self._attaches(last, wanted, key.message_id, durable=durable):
-                return Sent(last.task_id, 0, True, key.message_id, last)
-            generation = last.generation + 1 if last else 0
+            same = await self._repeated(rows, wanted, key.message_id, durable=durable)
+            if same:
+                return Sent(same.task_id, 0, True, key.message_id, same)
+            generation = rows[-1].generation + 1 if rows else 0
             task = task_id(key, generation) if generation else first
             row = KeyRow(digest, generation, task, wanted, False)
             body: Json = {
@@ -105,6 +106,13 @@ class Intake:
                 return Sent(task, 0, False, key.message_id, row)
         raise A2AFault("Internal", f"message {key.message_id} could not be dispatched: its key is contended")
 
+    async def _repeated(self, rows: list[KeyRow], wanted: str, message_id: str, *, durable: bool) -> KeyRow | None:
+        """The newest message that this one repeats: others may have had the same id since."""
+        for row in reversed(rows):
+            if await self._attaches(row, wanted, message_id, durable=durable):
+                return row
+        return None
+
     async def _attaches(self, row: KeyRow, wanted: str, message_id: str, *, durable: bool) -> bool:
         # Nothing authenticates callers yet: only an unguessable id proves that the same client sends again.
         if row.intent != wanted or not is_random_uuid(message_id):
@@ -125,17 +133,20 @@ class Intake:
         if context and context != view.context_id:
             raise A2AFault("InvalidParams", f"contextId {context} does not belong to task {public}")
         wanted = digest_of_message(call.params)
+        before = await node.store.handoff_row(public)
+        if before is None:
+            raise not_found(public)
         rows = await node.store.keys(digest)
-        last = rows[-1] if rows else None
         durable = extension.URI in call.extensions
-        if last and await self._attaches(last, wanted, key.message_id, durable=durable):
+        same = await self._repeated(rows, wanted, key.message_id, durable=durable)
+        if same:
             # Also where the task has ended since: the repeat asks for what the message has led to.
-            after = await self._ownership.input_position(public, key.message_id)
-            return Sent(public, after, True, key.message_id, last)
+            after = await repeats.position(node.store, public, key.message_id, wanted)
+            return Sent(public, after, True, key.message_id, same)
         if view.task_state in TERMINAL_STATES:
             raise has_ended(public, view.task_state)
-        generation = last.generation + 1 if last else 0
+        generation = rows[-1].generation + 1 if rows else 0
         row = KeyRow(digest, generation, public, wanted, False)
         body: Json = {**call.params, "id": key.message_id, "digest": wanted}
-        after = await self._ownership.deliver_input(public, body, row, call.headers)
+        after = await self._ownership.deliver_input(before, body, row, call.headers)
         return Sent(public, after, False, key.message_id, row)

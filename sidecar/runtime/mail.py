@@ -2,8 +2,8 @@
 
 They left it in the store's inbox, because somebody else owned the handoff; whoever owns it now takes it into the
 journal, in one transaction with its deletion. This file must not know when to look (``supervisor``). The failures
-it prevents: a message that is journalled twice, because it was left here twice, or by an owner that had read it
-before an earlier one took it; and a handoff that is claimed for its mail by somebody who then does nothing else.
+it prevents: a message that is journalled twice, by an owner that had read the inbox before an earlier one emptied
+it; and a handoff that is claimed for its mail by somebody who then does nothing else for it.
 """
 
 from __future__ import annotations
@@ -56,22 +56,15 @@ class Mail:
 
     async def _take(self, owner: Owner, row: InboxRow) -> None:
         body = parse_stored(row.body)
-        if row.kind == "input" and await self._is_known(KeyRow(**body["key"])):
-            # Its client sent it again, through another sidecar, before anybody could say what became of it.
-            owner.write([Draft(Kind.ANSWERED, write({"messageId": "repeated"}))], (), [row.id])
-        elif row.kind == "answered":
-            owner.write([Draft(Kind.ANSWERED, write(body["answered"]))], [KeyRow(**body["key"])], [row.id])
+        if row.kind == "answered":
+            owner.note_answered(body["answered"]["messageId"], KeyRow(**body["key"]), [row.id])
         elif owner.over:
             # It ended meanwhile, and whoever sent this follows its journal and has been told so.
             owner.write([Draft(Kind.ANSWERED, write({"messageId": "late"}))], (), [row.id])
         elif row.kind == "input":
-            await owner.take_input(body["input"], [KeyRow(**body["key"])], {}, [row.id])
+            await owner.take_input(body["input"], KeyRow(**body["key"]), {}, [row.id])
         else:
             await owner.cancel(body, [row.id])
-
-    async def _is_known(self, key: KeyRow) -> bool:
-        known = await self._node.store.keys(key.key_hash)
-        return any(each.generation == key.generation for each in known)
 
     async def _claim_for(self, task: str, waiting: Sequence[InboxRow]) -> Owner | None:
         """Claim a handoff for what waits in its inbox, unless whoever runs it will take that in."""

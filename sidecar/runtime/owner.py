@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 
 from bridge.a2a.dialect import AUTH_REQUIRED, CANCELED
 from bridge.a2a.faults import A2AFault
@@ -18,6 +19,7 @@ from bridge.journal import TERMINAL, Draft, Kind
 from bridge.jsontext import parse_stored, write
 from sidecar.errors import AgentError, StoreError
 from sidecar.records import Json, KeyRow
+from sidecar.runtime import repeats
 from sidecar.runtime.asides import Asides
 from sidecar.runtime.endings import Endings, has_ended
 from sidecar.runtime.node import Node
@@ -47,7 +49,6 @@ class Owner:
 
     Attributes:
         idle_since: when it last had something to do (seconds, monotonic).
-        answered: messages whose response was written out since this owner was loaded.
     """
 
     def __init__(
@@ -60,8 +61,7 @@ class Owner:
         self._on_idle = on_idle
         self._work: asyncio.Task[None] | None = None
         self.idle_since = node.clock.monotonic()
-        self.answered: set[KeyRow] = set()
-        self._taken: set[KeyRow] = set()
+        self._answered: set[KeyRow] = set()
         journal.on_lost = self._pursuit.stop_following
 
     @property
@@ -116,9 +116,9 @@ class Owner:
         return self.journal.write(drafts, self.viewer.row, keys, inbox)
 
     async def take_input(
-        self, body: Json, keys: Sequence[KeyRow], headers: Mapping[str, str], inbox: Sequence[int] = ()
+        self, body: Json, key: KeyRow, headers: Mapping[str, str], inbox: Sequence[int] = ()
     ) -> int | None:
-        """Journal a later message and see that the agent gets it.
+        """Journal a later message and see that the agent gets it; once, however many sidecars it was sent to.
 
         Returns:
             The position of its ``input`` entry; None if another session owned the handoff before it was durable.
@@ -126,13 +126,14 @@ class Owner:
         Raises:
             A2AFault: the task has ended.
         """
+        # Nothing is awaited between this look and the write: two of the same cannot both find nothing.
+        generation, stands = repeats.placed(self.journal.handoff.inputs, body["id"], key)
+        if stands:
+            return await self._stands(body, inbox)
         if self.over:
             raise has_ended(self.task_id, self.viewer.fold.state)
-        if not self._taken.isdisjoint(keys):
-            return None  # on its way already: whoever finds it in the inbox knows then
-        self._taken.update(keys)
         waited = self.journal.handoff.state is State.SUSPENDED
-        position = self.write([Draft(Kind.INPUT, write(body))], keys, inbox)
+        position = self.write([Draft(Kind.INPUT, write(body))], [replace(key, generation=generation)], inbox)
         self.relay.note_input(body)
         if not await self.journal.written(position):
             return None
@@ -146,6 +147,22 @@ class Owner:
         elif self.working:
             self._asides.start(self._forward(request))
         return position
+
+    async def _stands(self, body: Json, inbox: Sequence[int]) -> int | None:
+        if inbox:
+            self.write([Draft(Kind.ANSWERED, write({"messageId": "repeated"}))], (), inbox)
+        if not await self.journal.written():
+            return None
+        return await repeats.position(self._node.store, self.task_id, body["id"], body["digest"])
+
+    def note_answered(self, message_id: str, key: KeyRow, inbox: Sequence[int] = ()) -> None:
+        """Record that the response to a message was written out, so that its id is free for a new one."""
+        generation, stands = repeats.placed(self.journal.handoff.inputs, message_id, key)
+        done = replace(key, generation=generation if stands else key.generation, answered=True)
+        if inbox or done not in self._answered:
+            self._answered.add(done)
+            body = {"messageId": message_id, "generation": done.generation}
+            self.write([Draft(Kind.ANSWERED, write(body))], [done], inbox)
 
     async def cancel(self, body: Json, inbox: Sequence[int] = ()) -> bool:
         """Record the wish, pass it to the agent, and see that the task ends.

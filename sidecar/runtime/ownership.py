@@ -15,7 +15,7 @@ from bridge.a2a.refold import advance, refold
 from bridge.a2a.shown import Shown
 from bridge.handoff import Handoff, State
 from bridge.journal import Draft, Entry, Fence, Kind, chain, genesis
-from bridge.jsontext import parse_stored, write
+from bridge.jsontext import write
 from bridge.quorum import Append, Claim, Granted, Refusal, Refused
 from sidecar.failpoints import reach
 from sidecar.records import Caller, Json, KeyRow, SendCall, Sent
@@ -25,6 +25,7 @@ from sidecar.runtime.owned import OwnedJournal
 from sidecar.runtime.owner import Owner
 from sidecar.runtime.requests import Ask, Request, Requests
 from sidecar.runtime.views import Viewer, row_of
+from sidecar.store import HandoffRow
 
 READ_CHUNK = 2000
 CLAIM_TRIES = 4
@@ -232,23 +233,27 @@ class Ownership:
 
     # --- what comes for an existing task ----------------------------------------------------------------------
 
-    async def deliver_input(self, task: str, body: Json, key: KeyRow, headers: Mapping[str, str]) -> int:
+    async def deliver_input(self, handoff: HandoffRow, body: Json, key: KeyRow, headers: Mapping[str, str]) -> int:
         """Have a later message journalled by whoever owns the task.
+
+        Args:
+            handoff: as it was before the message's key was looked up: whatever it leads to stands after that.
+            body: of its ``input`` entry.
+            key: of the message, unless it stands there already.
+            headers: that its client sent.
 
         Returns:
             The journal position after which its events stand.
         """
-        handoff = await self._node.store.handoff_row(task)
-        waits = handoff is not None and handoff.state == State.SUSPENDED
+        task, waits = handoff.task, handoff.state == State.SUSPENDED
         owner = await self.own(task, "input" if waits and await self.may_run() else "")
         if owner is not None:
             what = f"input {key.key_hash} {key.intent}"
-            position = await owner.journal.in_time(what, owner.take_input(body, [key], headers))
+            position = await owner.journal.in_time(what, owner.take_input(body, key, headers))
             if position is not None:
                 return position
-        after = handoff.voter.tip.seq if handoff else 0
         await self._leave(task, "input", {"input": body, "key": asdict(key)})
-        return after
+        return handoff.voter.tip.seq
 
     async def cancel(self, task: str, body: Json) -> bool:
         """Have a task canceled by whoever owns it; False where that is another session, which was told."""
@@ -261,13 +266,12 @@ class Ownership:
     async def answered(self, sent: Sent) -> None:
         """Record that a response was written out, so that its messageId is free for a new message."""
         done = replace(sent.key, answered=True)
-        body: Json = {"messageId": sent.message_id, "generation": done.generation}
         owner = await self.own(sent.task_id)
         if owner is None:
+            body: Json = {"messageId": sent.message_id, "generation": done.generation}
             await self._leave(sent.task_id, "answered", {"answered": body, "key": asdict(done)})
-        elif done not in owner.answered:
-            owner.answered.add(done)
-            owner.write([Draft(Kind.ANSWERED, write(body))], [done])
+        else:
+            owner.note_answered(sent.message_id, done)
 
     async def may_run(self) -> bool:
         """This sidecar should claim what has to be run: it has an agent, or nobody else has."""
@@ -278,13 +282,6 @@ class Ownership:
         reach("inbox.before_commit")
         await self._node.store.inbox_put(task, kind, write(body))
         reach("inbox.after_commit")
-
-    async def input_position(self, task: str, message_id: str) -> int:
-        """The journal position of the newest input of this messageId, 0 if it is not there yet."""
-        for entry in reversed(await self.journal(task)):
-            if entry.kind is Kind.INPUT and entry.body and parse_stored(entry.body)["id"] == message_id:
-                return entry.seq
-        return 0
 
 
 def _whose(handoff: Handoff, entries: Sequence[Entry]) -> tuple[Caller, str, TaskFold]:

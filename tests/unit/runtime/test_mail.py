@@ -8,7 +8,6 @@ from typing import Any, cast
 import pytest
 
 from bridge.handoff import State
-from bridge.journal import Draft
 from bridge.jsontext import write
 from sidecar.records import KeyRow
 from sidecar.runtime.mail import Mail
@@ -30,15 +29,10 @@ class Owner:
     def __init__(self, *, working: bool, rests: bool) -> None:
         self.journal, self.working, self.rests = Journal(), working, rests
         self.taken: list[str] = []
-        self.known: list[KeyRow] = []
 
-    async def take_input(self, body: Json, keys: list[KeyRow], headers: object, inbox: list[int]) -> int:
+    async def take_input(self, body: Json, key: KeyRow, headers: object, inbox: list[int]) -> int:
         self.taken.append(f"{body['id']} of {inbox[0]}")
-        self.known += keys
-        return 1
-
-    def write(self, drafts: list[Draft], keys: object, inbox: list[int]) -> None:
-        self.taken.append(f"{drafts[0].kind} for {inbox[0]}")
+        return key.generation
 
 
 class World:
@@ -51,9 +45,6 @@ class World:
 
     async def inbox_take(self, _: str) -> list[Any]:
         return list(self.inbox)
-
-    async def keys(self, key_hash: str) -> list[KeyRow]:
-        return [each for each in self.owner.known if each.key_hash == key_hash]
 
     async def handoff_row(self, _: str) -> Any:
         return SimpleNamespace(terminal=False, state=State.SUSPENDED)
@@ -77,14 +68,6 @@ async def test_what_an_earlier_owner_took_in_is_not_taken_in_again() -> None:
     assert owner.taken == []
     await mail_of(World(owner, taken_by_another=False)).take_in("t")
     assert owner.taken == ["m1 of 7"]
-
-
-async def test_a_message_that_two_sidecars_left_is_taken_in_once() -> None:
-    """Its client sent it again, elsewhere, when the first one died; their owner was dead as well."""
-    world = World(owner := Owner(working=True, rests=False), taken_by_another=False)
-    world.inbox.append(SimpleNamespace(id=8, kind="input", body=world.inbox[0].body))
-    await mail_of(world).take_in("t")
-    assert owner.taken == ["m1 of 7", "answered for 8"]
 
 
 @pytest.mark.parametrize(
