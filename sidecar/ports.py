@@ -67,7 +67,14 @@ class Voter(Protocol):
 
 
 class Clock(Protocol):
-    """Time as the runtime needs it; a fake one in tests."""
+    """Time as the runtime needs it; a fake one in tests.
+
+    Attributes:
+        boot: the host's boot id; readings of ``monotonic`` compare within one boot only.
+    """
+
+    @property
+    def boot(self) -> str: ...
 
     def wall_ms(self) -> int:
         """Milliseconds since 1970 UTC. For people only: no rule reads it."""

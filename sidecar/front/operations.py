@@ -124,6 +124,7 @@ class Operations:
         if after is None or after > seq:
             after = seq
             yield [Frame(seq, _TASK + task + b"}", False)]
+        del task  # it may be large, and a subscription lives long
         async with AsyncExitStack() as stack:
             async for batch in _closing(stack, self._tasks.tail(task_id, after, past_questions=True)):
                 yield batch

@@ -100,7 +100,7 @@ class Intake:
                 "group": node.group,
                 "context": call.params["message"].get("contextId") or None,
                 "extensions": list(call.extensions),
-                "accepted_at": node.clock.wall_ms(),
+                "accepted": {"boot": node.clock.boot, "ms": int(node.clock.monotonic() * 1000)},
             }
             if await self._ownership.dispatch(task, body, row, call):
                 return Sent(task, 0, False, key.message_id, row)

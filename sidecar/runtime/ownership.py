@@ -229,6 +229,8 @@ class Ownership:
     def _remove(self, task: str, owner: Owner) -> None:
         if self.owners.get(task) is owner:
             del self.owners[task]
+            # It holds its owner, which holds it: whole tasks would stay until the collector looks.
+            owner.journal.on_lost = None
             self._node.hub.release(task)
 
     # --- what comes for an existing task ----------------------------------------------------------------------

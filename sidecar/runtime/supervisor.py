@@ -248,8 +248,11 @@ class Supervisor:
     def _unacknowledged_ms(self, handoff: Handoff, entries: Sequence[Entry]) -> int:
         if handoff.answered or any(entry.kind is Kind.EVENT for entry in entries):
             return 0
-        accepted: int = handoff.dispatched.get("accepted_at", 0)
-        return max(0, self._node.clock.wall_ms() - accepted)
+        accepted = handoff.dispatched.get("accepted") or {}
+        if accepted.get("boot") != self._node.clock.boot:
+            # The host has booted since: whoever asked has long been told that the connection broke.
+            return self._limits.dispatch_max_ms + 1
+        return max(0, int(self._node.clock.monotonic() * 1000) - int(accepted["ms"]))
 
     async def _carry_out(self, owner: Owner, decision: Decision, since: float) -> None:
         node = self._node

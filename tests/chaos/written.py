@@ -15,11 +15,17 @@ from bridge.journal import Draft, Entry, Fence, Kind, Tip, chain, genesis
 from bridge.jsontext import write
 from bridge.quorum import Append, Appended
 from sidecar.records import Caller
+from sidecar.runtime.clock import HostClock
 from sidecar.runtime.views import row_of
 from sidecar.store import Store
 
 Json = dict[str, Any]
 CONTEXT = "c0ffee"
+
+
+def _now() -> Json:
+    clock = HostClock()
+    return {"boot": clock.boot, "ms": int(clock.monotonic() * 1000)}
 
 
 class Journal:
@@ -45,7 +51,7 @@ class Journal:
         named = {**key._asdict(), "messageId": key.message_id, "generation": 0}
         self.add(
             Kind.DISPATCHED, task=self.task, handoff=handoff_id(intent), intent=intent, voters=["self"], key=named,
-            protocol="1.0", group=group, context=CONTEXT, extensions=[], accepted_at=time.time_ns() // 1_000_000,
+            protocol="1.0", group=group, context=CONTEXT, extensions=[], accepted=_now(),
         )  # fmt: skip
 
     def add(self, kind: Kind, **body: Any) -> Journal:
