@@ -225,3 +225,16 @@ def test_a_bad_event_is_a_fault_of_the_agent(event: Json) -> None:
     with pytest.raises(A2AFault) as refused:
         settle_event(event)
     assert refused.value.name == "InvalidAgentResponse"
+
+
+@pytest.mark.parametrize(
+    ("operation", "params", "told"),
+    [
+        ("GetTask", {"id": "t", "historyLength": "x"}, "historyLength: must be a whole number"),
+        ("GetTask", {"id": "t", "historyLength": 5.5}, "historyLength: must be a whole number"),
+        ("SendMessage", {"message": {"extensions": [1]}}, "message.extensions: must be a list of strings"),
+    ],
+)
+def test_a_value_of_another_type_is_refused_by_its_name(operation: str, params: Json, told: str) -> None:
+    with pytest.raises(A2AFault, match=told):
+        settle_request(operation, params)
