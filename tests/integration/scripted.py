@@ -68,6 +68,16 @@ def answer(result: Json | None = None, error: Json | None = None) -> Script:
     return script
 
 
+def in_turn(*scripts: Script) -> Script:
+    """The first request gets the first script, the next one the next; the last script stays."""
+    left = list(scripts)
+
+    async def script(exchange: Exchange) -> None:
+        await (left.pop(0) if len(left) > 1 else left[0])(exchange)
+
+    return script
+
+
 class Play:
     """A script that answers by method; what it has no part for is a task that it does not know.
 

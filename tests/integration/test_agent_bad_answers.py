@@ -18,6 +18,7 @@ from tests.integration.scripted import (
     Play,
     answer,
     chunk,
+    in_turn,
     status,
     stream,
     task,
@@ -67,22 +68,16 @@ async def test_a_connection_that_breaks_before_an_answer_is_made_again(stage: St
     question = status(INPUT_REQUIRED, "which?")
     asks = stream(task(WORKING), question)
     waits = task(INPUT_REQUIRED, status=question["statusUpdate"]["status"])["task"]
-    play = Play(SendStreamingMessage=bad.reset_at_once, GetTask=answer(waits))
+    finishes = stream(status(WORKING), chunk("done", append=False), status(COMPLETED))
+    turns = in_turn(bad.reset_at_once, asks, bad.reset_at_once, finishes)
+    play = Play(SendStreamingMessage=turns, GetTask=answer(waits))
     async with RawAgent(play) as agent:
         sidecar = stage.sidecar(agent.url)
         await stage.ready()
         asked = stage.stream(sidecar, "SendStreamingMessage", message("hello"))
-        await wait_for(lambda: play.asked)
-        play.parts["SendStreamingMessage"] = asks
         await asked.ended()
         assert asked.state == INPUT_REQUIRED, asked
-        play.parts["SendStreamingMessage"] = bad.reset_at_once
-        begun = len(play.asked)
         answered = stage.stream(sidecar, "SendStreamingMessage", message("this one", taskId=asked.task_id))
-        await wait_for(lambda: len(play.asked) > begun)
-        play.parts["SendStreamingMessage"] = stream(
-            status(WORKING), chunk("done", append=False), status(COMPLETED)
-        )
         await answered.ended()
         assert answered.state == COMPLETED, answered
         assert answered.text == "done"
