@@ -104,7 +104,8 @@ class Retelling:
             return None
         for number, question in enumerate(self._shown.questions):
             if number not in self._used and question.answer and same_status(question.status, status):
-                self._cursor += self._repeats(status)
+                if self._repeats(status):  # which may move the cursor itself
+                    self._cursor += 1
                 self._wait_at(number)
                 return question.answer
         return None
