@@ -226,6 +226,8 @@ class Retelling:
                     self._cursor += 1
                     return True
                 break
+            if at >= self.cursor and _passes(status) and not _passes(statuses[at]):
+                break  # it says nothing: it may be an earlier one that was never told
         return False
 
     def _find(self, message: Json, at: int) -> int | None:
