@@ -44,7 +44,7 @@ class Artifact:
         """Take one more chunk."""
         parts = chunk.get("parts")
         if parts:
-            self.content.parts.extend(parts)
+            self.content.extend(parts)
         self.annotate(chunk, last=last)
 
     def retitle(self, chunk: Json, *, last: bool) -> None:

@@ -54,7 +54,6 @@ __all__ = [
     "ends_stream",
     "error_details",
     "error_object",
-    "format_timestamp",
     "kind_of",
     "message_of",
     "parse_timestamp",
@@ -250,9 +249,3 @@ def parse_timestamp(text: str) -> int:
     zone = timezone(-offset if sign == "-" else offset)
     at = datetime(int(year), int(month), int(day), int(hour), int(minute), int(second), tzinfo=zone)
     return (at - _UNIX) // timedelta(milliseconds=1) + int(((fraction or "") + "000")[:3])
-
-
-def format_timestamp(at_ms: int) -> str:
-    """An RFC 3339 timestamp in UTC with milliseconds, as A2A writes them (§5.6.1)."""
-    at = _UNIX + timedelta(milliseconds=at_ms)
-    return at.replace(tzinfo=None).isoformat(timespec="milliseconds") + "Z"

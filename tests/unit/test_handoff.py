@@ -235,3 +235,9 @@ def test_what_a_handoff_is_can_be_read_from_it() -> None:
     assert (handoff.cut, handoff.step) == (5, body_for(K.STEP, state=7))
     assert handoff.bound == body_for(K.BOUND, fresh=True)
     assert handoff.state is State.ORPHANED
+
+
+@pytest.mark.parametrize("kind", [K.BOUND, K.EVENT, K.STEP, K.COMPLETED])
+def test_only_a_dispatch_or_a_claim_opens_a_fence(kind: Kind) -> None:
+    handoff = Handoff.fold(TASK, journal(*STARTED))
+    refuses(handoff, next_entry(handoff, kind, Fence(handoff.fence.n + 1, "other")), IllegalTransition)

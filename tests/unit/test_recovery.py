@@ -169,3 +169,10 @@ def test_the_first_does_not_wait() -> None:
 )
 def test_the_end_of_a_stream_is_neither_completion_nor_death(asked: Asked, fruitless: int, expected: Any) -> None:
     assert after_end(BOUND, asked, fruitless) == expected
+
+
+@pytest.mark.parametrize("state", [State.ABSENT, *sorted(FINAL, key=str)])
+def test_nothing_is_to_be_done_for_what_is_not_there_or_has_ended(state: State) -> None:
+    none = Handoff.absent(TASK)
+    none.state = state
+    assert decide(none, NORTH) == Wait(state.value)

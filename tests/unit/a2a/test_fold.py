@@ -258,3 +258,22 @@ def test_history_length_is_the_sdks(history: list[Json] | None, length: int | No
     theirs = apply_history_length(ParseDict(task, a2a_pb2.Task()), request)
     assert MessageToDict(ParseDict(with_history(task, length), a2a_pb2.Task())) == MessageToDict(theirs)
     assert task == before
+
+
+def test_a_fold_goes_on_from_a_task_and_takes_a_follow_up_once() -> None:
+    question = {"messageId": "q", "role": "ROLE_AGENT", "parts": [{"text": "which?"}]}
+    task = {
+        "id": "T",
+        "contextId": "C",
+        "status": {"state": "TASK_STATE_INPUT_REQUIRED", "message": question},
+        "artifacts": [{"artifactId": "A", "parts": [{"text": "a"}]}],
+        "metadata": {"k": 1},
+    }
+    fold = TaskFold.from_task(task)
+    answer = {"messageId": "m", "role": "ROLE_USER", "parts": [{"text": "this"}]}
+    for _ in range(2):
+        fold.add_message(answer)
+    assert fold.task() == {**task, "status": {"state": "TASK_STATE_INPUT_REQUIRED"}, "history": [question, answer]}
+    fold.apply({"statusUpdate": {**IDS, "status": {"state": "TASK_STATE_WORKING"}, "metadata": {"l": 2}}})
+    assert fold.task()["metadata"] == {"k": 1, "l": 2}
+    assert parse(task_json(fold)) == fold.task()

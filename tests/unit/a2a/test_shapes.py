@@ -238,3 +238,14 @@ def test_a_bad_event_is_a_fault_of_the_agent(event: Json) -> None:
 def test_a_value_of_another_type_is_refused_by_its_name(operation: str, params: Json, told: str) -> None:
     with pytest.raises(A2AFault, match=told):
         settle_request(operation, params)
+
+
+def test_a_task_with_lists_of_names_and_empty_lists_is_settled_in_place() -> None:
+    message = {"message_id": "m", "reference_task_ids": ["t"], "parts": [{"text": "p"}], "extensions": ["e"]}
+    task = {"id": "T", "artifacts": [], "history": [message]}
+    assert settle_task(task) is task
+    settled = {"messageId": "m", "referenceTaskIds": ["t"], "parts": [{"text": "p"}], "extensions": ["e"]}
+    assert task == {"id": "T", "artifacts": [], "history": [settled]}
+    for wrong in (["t", 1], "t"):
+        with pytest.raises(A2AFault, match="referenceTaskIds"):
+            settle_task({"id": "T", "history": [{"messageId": "m", "referenceTaskIds": wrong}]})
