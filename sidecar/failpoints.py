@@ -1,4 +1,4 @@
-"""Named places at which a test lets this process die or wait, around every commit.
+"""Named places at which a test lets this process die, wait or fail, around every commit.
 
 Crash safety is a claim about every place between two writes. Naming the places makes the claim testable: a test
 starts a sidecar that kills itself at one of them, starts it again, and looks at what is left. Nothing here may be
@@ -9,6 +9,9 @@ without ``DHP_FAILPOINTS`` a passing costs one look into an empty set.
         kill[:N]       SIGKILL itself at the N-th passing (default: the first)
         kill-after:MS  SIGKILL itself so many milliseconds after the first passing
         sleep:MS       block the passing thread so long, at every passing
+        hold-while:F   block the passing thread as long as a file F exists
+        fail:N         be unable to use the store at one in N passings, always the same ones
+        fail-while:F   the same at every passing, as long as a file F exists
 
 This file must not know what the places mean to the code around them. ``POINTS`` is the one table of their names.
 """
@@ -17,13 +20,16 @@ from __future__ import annotations
 
 import logging
 import os
+import random
 import re
 import signal
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from pathlib import Path
 
-from sidecar.errors import ConfigError
+from sidecar.errors import ConfigError, StoreUnavailable
 from sidecar.options import nearest
 
 log = logging.getLogger(__name__)
@@ -59,6 +65,8 @@ POINTS: Mapping[str, str] = {
     "claim.after_commit": "the claim is durable; nothing was begun under it",
     "inbox.before_commit": "something for another sidecar's handoff was read; it is not written",
     "inbox.after_commit": "it is durable; its owner has not taken it in",
+    "session.before_renew": "a renewal of the session is due; the sessions' file was not touched",
+    "store.before_read": "something was asked of the store; nothing was read",
     "store.before_begin": "the store's turn was taken; no transaction is open",
     "store.before_commit": "a transaction holds all its rows and is not committed",
     "store.after_commit": "a transaction is committed; nobody has been told",
@@ -72,6 +80,8 @@ POINTS: Mapping[str, str] = {
 
 ARMED: frozenset[str] = frozenset()
 """The points at which something happens in this process. Empty in every process that serves anybody."""
+
+HOLD_LOOK_S = 0.005
 
 _acts: dict[str, Callable[[], None]] = {}
 
@@ -110,20 +120,16 @@ def arm(env: Mapping[str, str]) -> None:
 
 
 def _action(name: str, action: str) -> Callable[[], None]:
-    read = re.fullmatch(r"(kill)(?::([1-9]\d*))?|(kill-after|sleep):(\d+)", action)
-    if read is None:
-        raise ConfigError(f"{name}={action} is no action of a failpoint", "kill[:N], kill-after:MS or sleep:MS")
-    if read[1]:
-        return _KillAt(name, int(read[2] or 1)).pass_by
-    seconds = int(read[4]) / 1000
-    if read[3] == "sleep":
-        return lambda: time.sleep(seconds)
-    return _KillAfter(name, seconds).pass_by
+    for pattern, make in _ACTIONS.items():
+        read = re.fullmatch(pattern, action)
+        if read is not None:
+            return make(name, read[1])
+    raise ConfigError(f"{name}={action} is no action of a failpoint", "the module says which there are")
 
 
 class _KillAt:
-    def __init__(self, name: str, passing: int) -> None:
-        self._name, self._left = name, passing
+    def __init__(self, name: str, passing: str | None) -> None:
+        self._name, self._left = name, int(passing or 1)
 
     def pass_by(self) -> None:
         self._left -= 1
@@ -132,8 +138,8 @@ class _KillAt:
 
 
 class _KillAfter:
-    def __init__(self, name: str, seconds: float) -> None:
-        self._timer = threading.Timer(seconds, _die, (name,))
+    def __init__(self, name: str, milliseconds: str) -> None:
+        self._timer = threading.Timer(int(milliseconds) / 1000, _die, (name,))
         self._timer.daemon = True
 
     def pass_by(self) -> None:
@@ -141,6 +147,40 @@ class _KillAfter:
             self._timer.start()
 
 
+class _FailSome:
+    def __init__(self, name: str, among: str) -> None:
+        # Not every N-th: whoever passes N times between two tries would fail for ever at the same step.
+        self._name, self._among, self._chance = name, int(among), random.Random(name)  # noqa: S311 - no secret
+
+    def pass_by(self) -> None:
+        if self._chance.randrange(self._among) == 0:
+            _fail(self._name)
+
+
+def _hold_while(file: Path) -> None:
+    while file.exists():
+        time.sleep(HOLD_LOOK_S)
+
+
+def _fail_while(name: str, file: Path) -> None:
+    if file.exists():
+        _fail(name)
+
+
+def _fail(name: str) -> None:
+    raise StoreUnavailable(f"failpoint {name}: the store cannot be used")
+
+
 def _die(name: str) -> None:
     log.critical("failpoint %s: this process kills itself", name)
     os.kill(os.getpid(), signal.SIGKILL)
+
+
+_ACTIONS: Mapping[str, Callable[[str, str], Callable[[], None]]] = {
+    r"kill(?::([1-9]\d*))?": lambda name, passing: _KillAt(name, passing).pass_by,
+    r"kill-after:(\d+)": lambda name, ms: _KillAfter(name, ms).pass_by,
+    r"sleep:(\d+)": lambda _, ms: partial(time.sleep, int(ms) / 1000),
+    r"hold-while:(/.+)": lambda _, file: partial(_hold_while, Path(file)),
+    r"fail:([1-9]\d*)": lambda name, among: _FailSome(name, among).pass_by,
+    r"fail-while:(/.+)": lambda name, file: partial(_fail_while, name, Path(file)),
+}

@@ -18,6 +18,7 @@ from sqlalchemy import ColumnElement, Connection, Select, TextClause, and_, case
 
 from bridge.journal import Entry
 from bridge.quorum import VoterView
+from sidecar.failpoints import reach
 from sidecar.records import Caller, KeyRow, ListQuery, TaskView
 from sidecar.store.connect import reading_engine
 from sidecar.store.faults import translated
@@ -178,6 +179,7 @@ class Reads:
         return await asyncio.get_running_loop().run_in_executor(self._threads, self._reading, read)
 
     def _reading(self, read: Callable[[Connection], T]) -> T:
+        reach("store.before_read")
         with translated(f"reading from {self._path}"), self._engine.connect() as connection:
             return read(connection)
 

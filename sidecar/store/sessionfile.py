@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from bridge.lease import LEASE_MARGIN_MS, LEASE_TTL_MS, Lease, may_claim
+from sidecar.failpoints import reach
 from sidecar.store.connect import beside, connect, place_of
 from sidecar.store.faults import translated
 from sidecar.store.hosttime import boot_id, now_ms
@@ -143,6 +144,7 @@ class SessionFile:
         Raises:
             StoreError: unknown, not lost.
         """
+        reach("session.before_renew")
         with suppress(OSError):  # a renewal in time says as much as the lock file, which is tried again
             self._locks.keep(session)
         values = (now_ms(), ready, draining, capacity, group, session, self._host_boot)

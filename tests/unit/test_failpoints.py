@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -44,6 +45,9 @@ def test_nothing_is_armed_by_default_or_without_consent() -> None:
         ("accept.before_commit=kill:", "no action"),
         ("accept.before_commit=sleep", "no action"),
         ("accept.before_commit=exit", "no action"),
+        ("accept.before_commit=fail:0", "no action"),
+        ("accept.before_commit=fail-while:", "no action"),
+        ("accept.before_commit=hold-while:beside", "no action"),
     ],
 )
 def test_what_is_not_known_is_an_error_that_names_the_nearest(text: str, said: str) -> None:
@@ -62,6 +66,40 @@ def test_a_process_dies_at_the_passing_that_was_named() -> None:
     slow = "import time;began=time.monotonic();" + reach + ";assert time.monotonic() - began >= .03"
     assert armed("claim.granted=sleep:30", slow).stdout == "alive\n"
     assert armed("claim.granted=kill-after:10", f"{reach};{reach};import time;time.sleep(20)").returncode == -9
+
+
+def test_a_process_fails_and_waits_as_long_as_it_was_told_to(tmp_path: Path) -> None:
+    reach = "failpoints.reach('store.before_read')"
+    tried = f"""
+def passed():
+    try:
+        {reach}
+    except Exception as error:
+        return error.code
+    return 'passed'
+"""
+    some = [
+        armed("store.before_read=fail:3", f"{tried}\nprint(*(passed() for _ in range(600)))") for _ in range(2)
+    ]
+    assert some[0].stdout == some[1].stdout
+    assert 150 < some[0].stdout.split().count("store_unavailable") < 250
+    (file := tmp_path / "go").touch()
+    unlink = f"from pathlib import Path; Path({str(file)!r}).unlink()"
+    while_it_is_there = armed(
+        f"store.before_read=fail-while:{file}", f"{tried}\nprint(passed())\n{unlink}\nprint(passed())"
+    )
+    assert while_it_is_there.stdout.split() == ["store_unavailable", "passed", "alive"]
+    file.touch()
+    held = f"""
+import threading
+passing = threading.Thread(target=lambda: {reach})
+passing.start()
+passing.join(0.1)
+print(passing.is_alive())
+{unlink}
+passing.join()
+"""
+    assert armed(f"store.before_read=hold-while:{file}", held).stdout == "True\nalive\n"
 
 
 def test_every_place_that_is_passed_stands_in_the_table_and_the_other_way_round() -> None:
