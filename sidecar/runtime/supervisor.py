@@ -45,6 +45,7 @@ log = logging.getLogger(__name__)
 
 SWEEP_S = 0.25
 SWEEP_OWN_S = 5.0
+SWEEP_AGAIN_S = 0.5
 SWEEP_GAP_S = 0.002
 AT_ONCE = 16
 _NAMED = {Evidence.LOCK_FREED: "lock"}
@@ -88,10 +89,15 @@ class Supervisor:
                 await self.sweep()
             except StoreError as error:
                 log.warning("looking for orphans failed and will be tried again: %s", error)
-                node.observer.count("sweep_failures")
+                self._look_again("sweep_failures")
             except Exception:
                 log.exception("looking for orphans failed and will be tried again")
-                node.observer.count("sweep_failures")
+                self._look_again("sweep_failures")
+
+    def _look_again(self, failed: str) -> None:
+        """What failed may have been about this session's own handoffs: they are not to wait for their next turn."""
+        self._own_at = min(self._own_at, self._node.clock.monotonic() - SWEEP_OWN_S + SWEEP_AGAIN_S)
+        self._node.observer.count(failed)
 
     def _look_after_owners(self) -> None:
         """By the clock, not by the kick: it costs something for each owner."""
@@ -157,10 +163,10 @@ class Supervisor:
         except SidecarError as error:
             told = "task %s: recovering failed and will be tried again: %s"
             log.warning(told, task, error, extra=self._extra(task))
-            self._node.observer.count("recovery_failures")
+            self._look_again("recovery_failures")
         except Exception:
             log.exception("task %s: recovering failed", task, extra=self._extra(task))
-            self._node.observer.count("recovery_failures")
+            self._look_again("recovery_failures")
         finally:
             full = len(self._busy) >= AT_ONCE
             del self._busy[task]

@@ -10,7 +10,8 @@ from typing import Any, cast
 import pytest
 
 from sidecar.config import Config
-from sidecar.runtime import storewatch
+from sidecar.errors import StoreUnavailable
+from sidecar.runtime import storewatch, supervisor
 from sidecar.runtime.clock import HostClock
 from sidecar.runtime.hangs import HangWatch
 from sidecar.runtime.membership import Membership
@@ -71,3 +72,40 @@ async def test_a_loop_goes_on(loop: str, monkeypatch: pytest.MonkeyPatch) -> Non
     assert not running.done()
     assert world.counted or loop == "store"
     running.cancel()
+
+
+async def test_case_21_what_this_session_owns_is_looked_at_again_soon_after_a_look_that_failed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """An own look comes every 5 s (for ever, here): one that failed must not have been the only one."""
+    monkeypatch.setattr(supervisor, "SWEEP_S", 0.01)
+    monkeypatch.setattr(supervisor, "SWEEP_OWN_S", 3600.0)
+    looks: list[bool] = []
+    failures = 3
+
+    async def at_work(but_of: set[str]) -> list[Any]:
+        looks.append("s" not in but_of)
+        if sum(looks) in range(1, failures + 1) and looks[-1]:
+            raise StoreUnavailable("failing")
+        return []
+
+    async def nothing() -> list[Any]:
+        return []
+
+    world: Any = World()
+    session = SimpleNamespace(session="s", ready=True, draining=False, group="")
+    world.alive = lambda _: [session]
+    world.store = SimpleNamespace(
+        sessions=SimpleNamespace(list=nothing), inbox_waiting=nothing, handoffs_at_work=at_work
+    )
+    world.owners = {}
+    watching = Supervisor(world, world)
+    monkeypatch.setattr(supervisor, "SWEEP_AGAIN_S", 0.0)
+    watching._own_at -= 3601
+    running = asyncio.ensure_future(watching.run_forever())
+    async with asyncio.timeout(5):
+        while not looks or looks[-1] or sum(looks) <= failures:
+            await asyncio.sleep(0.01)
+    running.cancel()
+    assert sum(looks) == failures + 1
+    assert world.counted == ["sweep_failures"] * failures
