@@ -217,7 +217,7 @@ class Pursuit:
             self._broken += 1
             return request if request.ask is Ask.BEGIN else await self._reattach(due)
         error = end.error or error_object("InvalidAgentResponse", unusable(end))
-        if request.ask is Ask.BEGIN:
+        if request.ask is Ask.BEGIN or (end.error and not self.relay.run.shown.begun):  # wherever it was accepted
             self.relay.answer_error(error)
         elif request.ask is Ask.RESUME:
             log.warning("task %s: resuming failed: %s", self._journal.task_id, error, extra=self._extra())

@@ -14,8 +14,11 @@ from a2a.types import CancelTaskRequest, GetTaskRequest, ListTasksRequest, SendM
 from google.protobuf.json_format import MessageToDict, ParseDict
 
 from bridge.jsontext import parse
+from tests.integration.raw_agent import RawAgent
+from tests.integration.raw_scripts import reset_at_once
 from tests.integration.recording import Json
-from tests.integration.stage import Recording, SidecarProcess, Stage, message, wait_for
+from tests.integration.scripted import answer, in_turn
+from tests.integration.stage import RAW_PATH, Recording, SidecarProcess, Stage, message, wait_for
 from tests.integration.test_subscribers import same
 from tests.integration.test_takeover import as_if_nothing_had_happened, steps, whole
 
@@ -74,6 +77,27 @@ async def test_every_operation_works_through_a_gateway(stage: Stage, binding: st
         ("SubscribeToTask", asked.task_id, -32004),
     ):  # fmt: skip
         assert (await stage.rpc(gateway, method, {"id": task_id}))["error"]["code"] == code
+    await stage.verify()
+
+
+@pytest.mark.parametrize("lost", [0, 1], ids=["at-once", "after-a-lost-run"])
+async def test_a_message_that_the_agent_refuses_is_refused_and_not_run_again(stage: Stage, lost: int) -> None:
+    """The client is told what the agent said, as beside the agent; no task is left that nobody began."""
+    refused: Json = {"code": -32005, "message": "Only text", "data": [{"reason": "CONTENT_TYPE_NOT_SUPPORTED"}]}
+    async with RawAgent(answer(error=refused)) as agent:
+        gateway, _ = stage.gateway(), stage.sidecar(agent.url)
+        gateway.rpc_path = RAW_PATH
+        await stage.ready()
+        agent.script = in_turn(*[reset_at_once] * lost, answer(error=refused))
+        assert await stage.rpc(gateway, "SendMessage", message("hello")) == {"error": refused}
+        agent.script = in_turn(*[reset_at_once] * lost, answer(error=refused))
+        told = stage.stream(gateway, "SendStreamingMessage", message("hello"))
+        await told.answered()
+        assert told.rpc_error == refused, told
+        assert len(agent.requests) == 2 * (lost + 1)
+        assert (await stage.rpc(gateway, "ListTasks", {}))["tasks"] == []
+    for task_id in await stage.task_ids():
+        assert (await stage.kinds(task_id)).count("bound") == lost + 1
     await stage.verify()
 
 
