@@ -81,6 +81,7 @@ class Sidecar:
                 public_url=config.public_url,
                 keep_alive_s=config.front.keep_alive_s,
                 request_bytes_max=config.front.request_bytes_max,
+                absent_s=config.agent.absent_timeout_s,
             ),
             self.metrics,
         )

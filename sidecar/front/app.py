@@ -33,7 +33,7 @@ class Front:
         self._agent = agent
         self._operations = Operations(tasks)
         self._attendance = Attendance()
-        self._desk = CardDesk(agent, settings.public_url, settings.card_max_age_s)
+        self._desk = CardDesk(agent, settings.public_url, settings.card_max_age_s, settings.absent_s)
         answers = Answers(self._operations, self._attendance, settings, observer)
         self._rpc = JsonRpc(answers, settings, observer, self._desk)
         self._rest = Rest(answers, settings, observer, self._desk)

@@ -31,6 +31,8 @@ log = logging.getLogger(__name__)
 
 EXTENDED_BYTES_MAX = 2**20
 EXTENDED_WITHIN_S = 10.0
+ABSENT_PAUSE_S = 0.1
+_ABSENT = (502, 503, 504)
 EARLIER_MAX = 64
 
 
@@ -108,10 +110,12 @@ class CardDesk:
         agent: where the card comes from.
         public_url: see ``FrontSettings``.
         max_age_s: see ``FrontSettings.card_max_age_s``.
+        absent_s: see ``FrontSettings.absent_s``.
     """
 
-    def __init__(self, agent: AgentSide, public_url: str, max_age_s: int) -> None:
+    def __init__(self, agent: AgentSide, public_url: str, max_age_s: int, absent_s: float) -> None:
         self._agent = agent
+        self._absent_s = absent_s
         self._public_url = public_url.rstrip("/")
         self._cache_control = b"public, max-age=%d" % max_age_s
         self._seen: Json | None = None
@@ -161,7 +165,7 @@ class CardDesk:
         await respond(send, 200, self._body, [(b"content-type", b"application/json"), *headers])
 
     async def extended(self, scope: Scope, receive: Receive, body: bytes) -> tuple[int, Any, bytes]:
-        """GetExtendedAgentCard: the agent decides who may see it.
+        """GetExtendedAgentCard: the agent decides who may see it. One that is away is waited for, for a while.
 
         Returns:
             HTTP status, JSON value (None where it is none) and text of the agent's answer.
@@ -172,7 +176,7 @@ class CardDesk:
         """
         if self._places is not None:
             scope = self._places.at_agent(scope)
-        status, answer = await _ask(self._agent, scope, receive, body)
+        status, answer = await _ask(self._agent, scope, receive, body, self._absent_s)
         try:
             return status, jsontext.parse(answer), answer
         except MalformedJson:
@@ -214,7 +218,9 @@ def _matches(asked: str, etag: str) -> bool:
     return any(each.strip().removeprefix("W/") in ("*", etag) for each in asked.split(","))
 
 
-async def _ask(agent: AgentSide, scope: Scope, receive: Receive, body: bytes) -> tuple[int, bytes]:
+async def _ask(
+    agent: AgentSide, scope: Scope, receive: Receive, body: bytes, absent_s: float
+) -> tuple[int, bytes]:
     """A request through ``forward``, its answer collected while its client waits for it, and within bounds."""
     status = 0
     answer = bytearray()
@@ -231,8 +237,16 @@ async def _ask(agent: AgentSide, scope: Scope, receive: Receive, body: bytes) ->
             if len(answer) > EXTENDED_BYTES_MAX:
                 raise AgentError(f"the agent's extended card is larger than {EXTENDED_BYTES_MAX} bytes")
 
-    headers = [pair for pair in scope["headers"] if pair[0] != b"accept-encoding"]
-    asking = asyncio.ensure_future(agent.forward({**scope, "headers": headers}, request, collect))
+    async def ask() -> None:
+        until = time.monotonic() + absent_s
+        await agent.forward(asked, request, collect)
+        while status in _ABSENT and time.monotonic() < until:
+            await asyncio.sleep(ABSENT_PAUSE_S)
+            answer.clear()
+            await agent.forward(asked, request, collect)
+
+    asked = {**scope, "headers": [pair for pair in scope["headers"] if pair[0] != b"accept-encoding"]}
+    asking = asyncio.ensure_future(ask())
     leaving = asyncio.ensure_future(departure(receive))
     try:
         await asyncio.wait((asking, leaving), timeout=EXTENDED_WITHIN_S, return_when=asyncio.FIRST_COMPLETED)

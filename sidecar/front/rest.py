@@ -78,8 +78,8 @@ class Rest:
 
     async def _extended(self, scope: Scope, receive: Receive, send: Send) -> None:
         status, value, answer = await self._desk.extended(scope, receive, b"")
-        if not isinstance(value, dict):
-            raise ConnectionError(f"the agent answered GetExtendedAgentCard with HTTP {status}, not JSON")
+        if not isinstance(value, dict) or (status != 200 and "error" not in value):
+            raise ConnectionError(f"the agent answered GetExtendedAgentCard with HTTP {status}, not A2A")
         if status == 200:
             await respond(send, status, self._desk.rewritten(value), (A2A_JSON,))
         else:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 
 import httpx
 import pytest
 
 from bridge.a2a import extension
-from tests.unit.front.serving import SEND, V1, FakeAgent, agent_card, post, rpc, serving
+from tests.unit.front.serving import SEND, V1, FakeAgent, agent_card, post, rpc, serving, until
 
 
 async def test_the_path_of_the_card_s_interface_with_and_without_a_slash_and_post_only() -> None:
@@ -124,7 +125,7 @@ async def test_the_extended_card_is_the_agent_s_rewritten() -> None:
     agent = FakeAgent()
     card = agent_card() | {"name": "more"}
     agent.answer = (200, json.dumps({"jsonrpc": "2.0", "id": 9, "result": card}).encode())
-    async with serving(agent=agent) as served:
+    async with serving(agent=agent, absent_s=0) as served:
         answer = (await post(served, rpc("GetExtendedAgentCard", id_=9))).json()
         assert answer["id"] == 9
         assert answer["result"]["name"] == "more"
@@ -136,10 +137,24 @@ async def test_the_extended_card_is_the_agent_s_rewritten() -> None:
         assert (await post(served, rpc("GetExtendedAgentCard", id_=9))).json()["error"]["code"] == -32603
 
 
+async def test_an_agent_that_comes_back_in_time_answers_for_its_extended_card() -> None:
+    agent = FakeAgent()
+    card = {"jsonrpc": "2.0", "id": 1, "result": agent_card() | {"name": "back"}}
+    away = (502, b'{"title":"Bad Gateway","detail":"longer than what comes then: %s"}' % (b"x" * 4096))
+    async with serving(agent=agent) as served:
+        for first in (away, (503, b""), (504, b"")):
+            agent.answer = first
+            agent.seen.clear()
+            asking = asyncio.ensure_future(post(served, rpc("GetExtendedAgentCard")))
+            await until(lambda: len(agent.seen) > 1)
+            agent.answer = (200, json.dumps(card).encode())
+            assert (await asking).json()["result"]["name"] == "back"
+
+
 async def test_the_extended_card_over_http_json_too() -> None:
     agent = FakeAgent()
     agent.answer = (200, json.dumps(agent_card() | {"name": "more"}).encode())
-    async with serving(agent=agent) as served, httpx.AsyncClient(headers=V1) as client:
+    async with serving(agent=agent, absent_s=0) as served, httpx.AsyncClient(headers=V1) as client:
         for path in ("/extendedAgentCard", "/acme/extendedAgentCard"):
             answer = await client.get(served.rest + path)
             assert answer.headers["content-type"] == "application/a2a+json"
@@ -150,9 +165,13 @@ async def test_the_extended_card_over_http_json_too() -> None:
         agent.answer = (400, json.dumps(refusal).encode())
         answer = await client.get(served.rest + "/extendedAgentCard")
         assert (answer.status_code, answer.json()) == (400, refusal)
-        agent.answer = (502, b"Bad Gateway")
-        answer = await client.get(served.rest + "/extendedAgentCard")
-        assert (answer.status_code, answer.json()["error"]["status"]) == (500, "INTERNAL")
+        for nobody in (
+            b"Bad Gateway",
+            b'{"status":502,"detail":"what the way through says of an agent that is away"}',
+        ):
+            agent.answer = (502, nobody)
+            answer = await client.get(served.rest + "/extendedAgentCard")
+            assert (answer.status_code, answer.json()["error"]["status"]) == (500, "INTERNAL")
         asked = len(agent.seen)
         answer = await client.get(served.rest + "/extendedAgentCard", headers={"A2A-Version": "0.3"})
         assert answer.json()["error"]["details"][0]["reason"] == "VERSION_NOT_SUPPORTED"
