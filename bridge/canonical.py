@@ -7,7 +7,7 @@ round them and two different intents would become one. This file must not know w
 
 from __future__ import annotations
 
-import json
+from json.encoder import encode_basestring
 from math import isfinite
 from typing import Any
 
@@ -34,8 +34,7 @@ def canonical(value: Any) -> bytes:
 
 def _write(value: Any, parts: list[str], depth: int) -> None:
     if isinstance(value, str):
-        # The standard library escapes exactly as RFC 8785 section 3.2.2.2 asks: short forms, lower-case hex.
-        parts.append(json.dumps(value, ensure_ascii=False))
+        parts.append(_quoted(value))
     elif value is None or isinstance(value, bool):
         parts.append({None: "null", True: "true", False: "false"}[value])
     elif isinstance(value, int):
@@ -58,16 +57,21 @@ def _write(value: Any, parts: list[str], depth: int) -> None:
 
 
 def _write_object(value: dict[Any, Any], parts: list[str], depth: int) -> None:
-    for key in value:
-        if not isinstance(key, str):
-            raise NotCanonical(f"{key!r} is not a string key")
-    parts.append("{")
-    for index, key in enumerate(sorted(value, key=_utf16)):
-        parts.append("," if index else "")
-        parts.append(json.dumps(key, ensure_ascii=False))
-        parts.append(":")
+    try:
+        plain = "".join(value).isascii()
+    except TypeError:
+        wrong = next(key for key in value if not isinstance(key, str))
+        raise NotCanonical(f"{wrong!r} is not a string key") from None
+    separator = "{"
+    for key in sorted(value) if plain else sorted(value, key=_utf16):
+        parts.append(f"{separator}{_quoted(key)}:")
         _write(value[key], parts, depth)
-    parts.append("}")
+        separator = ","
+    parts.append("}" if value else "{}")
+
+
+# The standard library escapes exactly as RFC 8785 section 3.2.2.2 asks: short forms, lower-case hex.
+_quoted = encode_basestring
 
 
 def _utf16(key: str) -> bytes:

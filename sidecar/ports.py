@@ -39,8 +39,13 @@ class Voter(Protocol):
         view: TaskView | None = None,
         keys: Sequence[KeyRow] = (),
         inbox: Sequence[int] = (),
+        *,
+        may_wait: bool = False,
     ) -> asyncio.Future[Appended | Refused]:
-        """``append`` for a caller that pipelines: queued before it returns."""
+        """``append`` for a caller that pipelines: queued before it returns.
+
+        With ``may_wait`` nobody needs it at once: it may wait a moment to share a disk write with others.
+        """
         ...
 
     async def append(

@@ -31,6 +31,8 @@ _SECRET_TEXT = (
         r"\1[hidden]",
     ),
 )
+# Most lines hold none of this: one quick look instead of three.
+_SUSPECT = re.compile(r"bearer|basic|:[^/@\s]*@|key|token|secret|password", re.IGNORECASE)
 _FIRST = ("task", "fence", "session")
 _COLOURS = {"DEBUG": "2", "INFO": "32", "WARNING": "33", "ERROR": "31", "CRITICAL": "1;31"}
 _QUIET = (
@@ -100,7 +102,7 @@ class JsonLines(logging.Formatter):
         }
         if record.exc_info and record.exc_info[0] is not None:
             line["error"] = hide(self.formatException(record.exc_info))
-        return orjson.dumps(_plain(line), default=repr).decode()
+        return _dumped(line).decode()
 
 
 class TextLines(logging.Formatter):
@@ -134,6 +136,8 @@ def fields_of(record: logging.LogRecord) -> dict[str, Any]:
 
 def hide(text: str) -> str:
     """The text without what looks like a credential."""
+    if _SUSPECT.search(text) is None:
+        return text
     for pattern, instead in _SECRET_TEXT:
         text = pattern.sub(instead, text)
     return text
@@ -158,13 +162,13 @@ def _message(record: logging.LogRecord) -> str:
         return f"{record.msg!r} (cannot be formatted: {error})"
 
 
-def _plain(line: dict[str, Any]) -> dict[str, Any]:
-    # Lone surrogates and integers beyond 64 bit are legal in Python, not in a log line.
+def _dumped(line: dict[str, Any]) -> bytes:
     try:
-        orjson.dumps(line, default=repr)
+        return orjson.dumps(line, default=repr)
     except orjson.JSONEncodeError:
-        return {key: repr(value) if key not in ("at", "level", "logger") else value for key, value in line.items()}
-    return line
+        # Lone surrogates and integers beyond 64 bit are legal in Python, not in a log line.
+        plain = {key: value if key in ("at", "level", "logger") else repr(value) for key, value in line.items()}
+        return orjson.dumps(plain)
 
 
 def _escaped(text: str) -> str:

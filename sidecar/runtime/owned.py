@@ -37,6 +37,7 @@ log = logging.getLogger(__name__)
 OUTAGE_TOLD_AFTER_S = 3.0
 PIPELINED_BYTES = 256 << 10
 RETRY_FIRST_S = 0.05
+TOLD_AFTER_S = 0.001
 RETRY_MOST_S = 1.0
 
 
@@ -105,6 +106,8 @@ class OwnedJournal:
         view_of: Callable[[Handoff], TaskView | None] | None = None,
         keys: Sequence[KeyRow] = (),
         inbox: Sequence[int] = (),
+        *,
+        may_wait: bool = False,
     ) -> int:
         """Append drafts; returns at once with the position of the last one.
 
@@ -113,6 +116,7 @@ class OwnedJournal:
             view_of: makes the new row for reads once the drafts are applied; None where it did not change.
             keys: message keys that these entries establish or answer.
             inbox: ids of inbox rows that these entries take in.
+            may_wait: see ``ports.Voter.append_soon``.
 
         Raises:
             IllegalTransition: a draft may not stand where the handoff is.
@@ -130,7 +134,7 @@ class OwnedJournal:
         self._waiting.append(batch)
         self._waiting_bytes += batch.size
         if self._offering is None:
-            self._offer(batch)
+            self._offer(batch, may_wait=may_wait)
         return self.handoff.tip.seq
 
     async def written(self, seq: int | None = None) -> bool:
@@ -197,12 +201,12 @@ class OwnedJournal:
         if self._progress is not None and not self._progress.done():
             self._progress.set_result(None)
 
-    def _offer(self, batch: _Batch) -> None:
+    def _offer(self, batch: _Batch, *, may_wait: bool) -> None:
         """One pipelined append. Batches are offered and answered in order."""
         sent, last = self._sent, batch.entries[-1]
         append = Append(self.task_id, self.fence, sent.seq, sent.hash, batch.entries, sent.seq)
         self._sent = Tip(last.fence, last.seq, last.hash)
-        answer = self._voter.append_soon(append, batch.view, batch.keys, batch.inbox)
+        answer = self._voter.append_soon(append, batch.view, batch.keys, batch.inbox, may_wait=may_wait)
         answer.add_done_callback(partial(self._answered, batch))
 
     def _answered(self, batch: _Batch, future: asyncio.Future[Appended | Refused]) -> None:
@@ -228,12 +232,13 @@ class OwnedJournal:
         self._waiting_bytes -= batch.size
         self.committed = batch.entries[-1].seq
         self._observer.observe("append", self._clock.monotonic() - batch.offered)
-        if self.handoff.terminal is not None:
-            tell_end(self.handoff, batch.entries)
         _pass(batch.entries, "after_commit")
         self._hub.publish(self.task_id, notes_of(batch.entries), self.committed)
         self._wake()
         _pass(batch.entries, "after_publish")
+        if self.handoff.terminal is not None:
+            # Whoever waits for the end is answered first.
+            asyncio.get_running_loop().call_later(TOLD_AFTER_S, tell_end, self.handoff, batch.entries)
 
     def _refused(self, answer: Refused) -> None:
         log.warning(

@@ -186,15 +186,16 @@ class Relay:
                 self.replay = outcome.message
         written = [*binding, *drafts(outcomes)]
         if written:
-            self._write(written)
+            # What is shown in the middle of a stream may share a disk write; what somebody waits for may not.
+            self._write(written, may_wait=not (self.over or self.suspended or self.replay))
 
-    def _write(self, written: Sequence[Draft]) -> None:
+    def _write(self, written: Sequence[Draft], *, may_wait: bool = False) -> None:
         if self.journal.handoff.state is State.ORPHANED:
             # Given up a moment ago (a drain): what its run still says belongs to nobody.
             self._observer.count("events_dropped", len(written), reason="given_up")
             return
         self.moved += len(written)
-        self.journal.write(written, view_of=self.viewer.row)
+        self.journal.write(written, view_of=self.viewer.row, may_wait=may_wait)
 
     def _drop(self, error: BridgeError) -> None:
         log.warning(

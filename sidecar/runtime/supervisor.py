@@ -89,15 +89,16 @@ class Supervisor:
                 await self.sweep()
             except StoreError as error:
                 log.warning("looking for orphans failed and will be tried again: %s", error)
-                self._look_again("sweep_failures")
+                node.observer.count("sweep_failures")
+                self._look_again()
             except Exception:
                 log.exception("looking for orphans failed and will be tried again")
-                self._look_again("sweep_failures")
+                node.observer.count("sweep_failures")
+                self._look_again()
 
-    def _look_again(self, failed: str) -> None:
-        """What failed may have been about this session's own handoffs: they are not to wait for their next turn."""
+    def _look_again(self) -> None:
+        """What failed may have been about this session's own handoffs: they do not wait for their next turn."""
         self._own_at = min(self._own_at, self._node.clock.monotonic() - SWEEP_OWN_S + SWEEP_AGAIN_S)
-        self._node.observer.count(failed)
 
     def _look_after_owners(self) -> None:
         """By the clock, not by the kick: it costs something for each owner."""

@@ -90,10 +90,12 @@ class SqlVoter:
         view: TaskView | None = None,
         keys: Sequence[KeyRow] = (),
         inbox: Sequence[int] = (),
+        *,
+        may_wait: bool = False,
     ) -> asyncio.Future[Appended | Refused]:
         """``append`` for callers that pipeline: a future costs a tenth of a task."""
         future: asyncio.Future[Appended | Refused] = asyncio.get_running_loop().create_future()
-        self._writer.submit(_Append(future, append, view, keys, inbox))
+        self._writer.submit(_Append(future, append, view, keys, inbox), may_wait=may_wait)
         return future
 
     async def read(self, task: str, after: int = 0, limit: int = 1000) -> list[Entry]:

@@ -1,10 +1,10 @@
 """The one writer of a process: everything queued becomes one transaction, one fsync, and answers in order.
 
-Operations arrive from the event loop; those of one loop iteration stay together. The writer thread waits for the
-store's turn, takes what has piled up meanwhile, runs it inside BEGIN IMMEDIATE … COMMIT, and resolves all futures
-with one wake-up of the loop. A commit that fails fails every operation of its batch and leaves nothing behind; the
-connection is made anew for the next batch, so writing goes on by itself once the disk allows it. An operation that
-raises on its own fails alone.
+Operations arrive from the event loop, gathered (``gather``). The writer thread waits for the store's turn,
+takes what has piled up meanwhile, runs it inside BEGIN IMMEDIATE … COMMIT, and resolves all futures with one
+wake-up of the loop. A commit that fails fails every operation of its batch and leaves nothing behind; the
+connection is made anew for the next batch, so writing goes on by itself once the disk allows it. An operation
+that raises on its own fails alone.
 
 This file must not know what operations mean. The failures it prevents: an fsync per entry, an acknowledgement
 before the commit, a half-written batch.
@@ -27,6 +27,7 @@ from sidecar.errors import StoreCorrupt, StoreError, StoreUnavailable
 from sidecar.failpoints import reach
 from sidecar.store.connect import beside, connect
 from sidecar.store.faults import translate
+from sidecar.store.gather import Gathering
 from sidecar.store.inplace import InPlace
 from sidecar.store.rows import Changes, Rows
 from sidecar.store.turns import Turns
@@ -80,7 +81,7 @@ class Writer:
         self._committed = committed
         self._loop = asyncio.get_running_loop()
         self._queue: SimpleQueue[list[Operation] | None] = SimpleQueue()
-        self._gathered: list[Operation] = []
+        self._gathering: Gathering[Operation] = Gathering(self._queue.put)
         self._queued_bytes = 0
         self._halted: BaseException | None = None
         self._closed = False
@@ -94,16 +95,19 @@ class Writer:
         self._thread = threading.Thread(target=self._work, name="store-writer", daemon=True)
         self._thread.start()
 
-    def submit(self, operation: Operation) -> None:
-        """Queue an operation, behind all that were queued before. From the loop's thread."""
+    def submit(self, operation: Operation, *, may_wait: bool = False) -> None:
+        """Queue an operation, behind all that were queued before. From the loop's thread.
+
+        Args:
+            operation: to be committed.
+            may_wait: nobody needs it at once; it may share a commit with what comes a little later.
+        """
         refusal = self._refusal()
         if refusal is not None:
             operation.future.set_exception(refusal)
             return
         self._queued_bytes += operation.size
-        if not self._gathered:
-            self._loop.call_soon(self._pass_on)
-        self._gathered.append(operation)
+        self._gathering.add(operation, may_wait=may_wait)
 
     def look(self) -> None:
         """Ask the writer to look for other processes' commits, when it comes to it."""
@@ -114,7 +118,7 @@ class Writer:
         """Commit what is queued and stop the thread."""
         if not self._closed:
             self._closed = True
-            self._pass_on()
+            self._gathering.pass_on()
             self._queue.put(None)
         await asyncio.to_thread(self._thread.join)
 
@@ -129,11 +133,6 @@ class Writer:
                 "the same call may work in a moment",
             )
         return None
-
-    def _pass_on(self) -> None:
-        if self._gathered:
-            self._queue.put(self._gathered)
-            self._gathered = []
 
     def _work(self) -> None:
         open_for_more = True

@@ -59,6 +59,8 @@ class MemoryVoter:
         view: TaskView | None = None,
         keys: Sequence[KeyRow] = (),
         inbox: Sequence[int] = (),
+        *,
+        may_wait: bool = False,
     ) -> asyncio.Future[Appended | Refused]:
         return asyncio.ensure_future(self.append(append, view, keys, inbox))
 
