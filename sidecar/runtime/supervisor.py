@@ -164,10 +164,12 @@ class Supervisor:
         except SidecarError as error:
             told = "task %s: recovering failed and will be tried again: %s"
             log.warning(told, task, error, extra=self._extra(task))
-            self._look_again("recovery_failures")
+            self._node.observer.count("recovery_failures")
+            self._look_again()
         except Exception:
             log.exception("task %s: recovering failed", task, extra=self._extra(task))
-            self._look_again("recovery_failures")
+            self._node.observer.count("recovery_failures")
+            self._look_again()
         finally:
             full = len(self._busy) >= AT_ONCE
             del self._busy[task]
