@@ -13,7 +13,7 @@ from sidecar.errors import StoreError
 
 log = logging.getLogger(__name__)
 
-LOOK_S = 5.0
+LOOK_S = 1.5
 LOOK_FAILING_S = 0.5
 
 

@@ -29,6 +29,7 @@ from sidecar.store.connect import beside, connect
 from sidecar.store.faults import translate
 from sidecar.store.gather import Gathering
 from sidecar.store.inplace import InPlace
+from sidecar.store.patience import Patience
 from sidecar.store.rows import Changes, Rows
 from sidecar.store.turns import Turns
 
@@ -37,6 +38,7 @@ BATCH_BYTES_MAX = 512 << 10
 """A batch ends when it reaches this: with eight saturating processes a turn still comes within half a second."""
 
 OPERATION_BYTES = 512
+CLOSE_LOOK_S = 0.005
 
 
 class Operation(Protocol):
@@ -83,6 +85,7 @@ class Writer:
         self._queue: SimpleQueue[list[Operation] | None] = SimpleQueue()
         self._gathering: Gathering[Operation] = Gathering(self._queue.put)
         self._queued_bytes = 0
+        self._patience = Patience(path)
         self._halted: BaseException | None = None
         self._closed = False
         self._connection: sqlite3.Connection | None = None
@@ -107,6 +110,7 @@ class Writer:
             operation.future.set_exception(refusal)
             return
         self._queued_bytes += operation.size
+        self._patience.wait_for(operation.future)
         self._gathering.add(operation, may_wait=may_wait)
 
     def look(self) -> None:
@@ -115,18 +119,21 @@ class Writer:
             self._queue.put([])
 
     async def close(self) -> None:
-        """Commit what is queued and stop the thread."""
+        """Commit what is queued and stop the thread; one that hangs is left behind."""
         if not self._closed:
             self._closed = True
             self._gathering.pass_on()
             self._queue.put(None)
-        await asyncio.to_thread(self._thread.join)
+        while self._thread.is_alive() and not self._patience.stuck:
+            await asyncio.sleep(CLOSE_LOOK_S)
 
     def _refusal(self) -> BaseException | None:
         if self._closed:
             return StoreUnavailable(f"{self._path}: the store is closed")
         if self._halted is not None:
             return StoreCorrupt(f"{self._path}: this voter has halted: {self._halted}", "verify the store")
+        if self._patience.stuck:
+            return self._patience.refusal()
         if self._queued_bytes > QUEUED_BYTES_MAX:
             return StoreUnavailable(
                 f"{self._path}: {self._queued_bytes} bytes wait to be written",
@@ -281,6 +288,7 @@ class Writer:
 
     def _resolve(self, answers: list[tuple[Operation, Any, BaseException | None]], changes: Changes) -> None:
         self._committed(changes)
+        self._patience.came_back(len(answers))
         for operation, result, error in answers:
             self._queued_bytes -= operation.size
             future = operation.future
