@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from contextlib import suppress
 
 from bridge.lease import Lease, may_write
 from sidecar.errors import StoreError
@@ -86,6 +87,8 @@ class Membership:
         except StoreError as error:
             self._failed(error)
             log.warning("the session could not be renewed and will be tried again: %s", error)
+            if self.lapsed:
+                await self._follow_who_claimed()
             return
         self.problem = ""
         if answer is Renewal.RENEWED:
@@ -99,6 +102,11 @@ class Membership:
         )  # fmt: skip
         for owner in list(self._ownership.owners.values()):
             owner.journal.abandon()
+
+    async def _follow_who_claimed(self) -> None:
+        """Stop what another session has taken over: renewals may fail where nothing else does."""
+        with suppress(StoreError):  # nothing can be known: what is written meanwhile waits or is refused
+            await self._ownership.yield_claimed()
 
     def _failed(self, error: Exception) -> None:
         node = self._node
