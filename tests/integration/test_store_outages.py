@@ -25,6 +25,8 @@ from tests.integration.scripted import (
     task,
 )
 from tests.integration.stage import SidecarProcess, Stage, message, wait_for
+from tests.integration.test_takeover import as_if_nothing_had_happened, steps, whole
+from tests.integration.test_takeover_of_sidecars import owners
 
 TOLD_WITHIN_S = 5.0
 
@@ -219,3 +221,55 @@ async def test_messages_and_cancels_for_a_known_task_are_answered_in_time(stage:
 
 async def state_is(stage: Stage, sidecar: SidecarProcess, task_id: str, state: str) -> bool:
     return bool((await stage.task(sidecar, task_id))["status"]["state"] == state)
+
+
+async def test_cases_25_37_after_an_outage_everybody_is_at_work_again_and_nothing_was_run_meanwhile(
+    stage: Stage, disk: Disk
+) -> None:
+    """Three sidecars and a gateway; the orphan of a fourth cannot be acquired by any of them while it lasts."""
+    agents = [stage.agent("long") for _ in range(4)]
+    a, *others = [stage.sidecar(each, name) for each, name in zip(agents, "abcd", strict=True)]
+    gateway = stage.gateway("g")
+    await stage.ready()
+    seen = stage.send(a, "steps=12 pace=0.01 hold=6")
+    await seen.at_least(5)
+    held = stage.subscribe(gateway, seen.task_id)
+    await held.at_least(5)
+    disk.fail()
+    a.kill()
+    agents[0].kill()
+    everybody = (*others, gateway)
+    refused = await asyncio.gather(*(stage.rpc(each, "SendMessage", message("steps=2")) for each in everybody))
+    for each in refused:
+        complaint(each["error"])
+    await asyncio.gather(*(wait_for(partial(tried_to_recover, stage, each)) for each in others))
+    for each in everybody:
+        assert "cannot be" in "; ".join(await wait_for(partial(stage.reasons, each)))
+    assert [len(agent.journal()) for agent in agents] == [1, 0, 0, 0]
+    disk.mend()
+    await stage.ready(*everybody)
+    await wait_for(lambda: sum(len(agent.journal()) for agent in agents) == 2, what="one of them has it")
+    stage.go()
+    await held.ended()
+    assert held.completed
+    assert held.text == whole(12)
+    assert held.replaced == 0
+    for each in everybody:
+        sent = await stage.rpc(each, "SendMessage", message("steps=2 pace=0"))
+        assert sent["task"]["status"]["state"] == COMPLETED
+    # The engine that takes over has not stopped either, wherever it was.
+    (stage.directory / "go").unlink()
+    more = stage.send(gateway, "steps=12 pace=0.01 hold=6")
+    await more.at_least(5)
+    at = "bcd".index((await owners(stage, more.task_id))[-1])
+    others[at].kill()
+    agents[1 + at].kill()
+    stage.go()
+    await more.ended()
+    as_if_nothing_had_happened(more, steps(12), whole(12))
+    assert sum(len(agent.journal()) for agent in agents) == 2 + len(everybody) + 2
+    await stage.verify()
+
+
+async def tried_to_recover(stage: Stage, sidecar: SidecarProcess) -> bool:
+    return await stage.metric(sidecar, "recovery_failures") > 0
