@@ -17,7 +17,7 @@ from typing import Any
 
 import uvloop
 
-from bridge.jsontext import parse, write
+from bridge.jsontext import parse
 from sidecar.agent import AgentSettings, GroupLink, GroupView, HttpAgentLink
 from sidecar.agent.gate import AgentGate
 from sidecar.config import Config
@@ -28,6 +28,7 @@ from sidecar.ops.control import control_app
 from sidecar.ops.logs import configure
 from sidecar.ops.metrics import Metrics
 from sidecar.runtime.asides import Asides
+from sidecar.runtime.cards import Cards
 from sidecar.runtime.clock import HostClock
 from sidecar.runtime.hangs import HangWatch
 from sidecar.runtime.hub import Hub
@@ -68,6 +69,7 @@ class Sidecar:
         self.node = Node(
             config, config.name, session.session, store, self.link, hub, HostClock(), self.metrics, config.group
         )
+        self.cards = Cards(self.node)
         self.ownership = Ownership(self.node)
         self.membership = Membership(self.node, session, self.ownership)
         self.supervisor = Supervisor(self.node, self.ownership)
@@ -152,15 +154,6 @@ class Sidecar:
             return True
         return self.front.open_responses > 0
 
-    async def keep_card(self) -> None:
-        """Keep the agent's card: for gateways, and so that a restart without the agent knows the paths."""
-        card = write(self.link.card).decode()
-        try:
-            await self.store.keep(f"card {self.link.endpoint}", card)
-            await self.store.keep(f"group {self.node.group}", card)
-        except StoreError as error:
-            log.warning("the agent's card could not be kept: %s", error)
-
     async def _look_at_group(self) -> GroupView:
         """What a gateway needs: its group (the only one there is, where none was named), card, a way in."""
         node = self.node
@@ -178,10 +171,9 @@ class Sidecar:
 
     def _agent_changed(self) -> None:
         node = self.node
-        if not node.group and self.link.card is not None:
-            node.group = str(self.link.card.get("name") or "")
+        self.cards.was_read()
         if self.link.ready:
-            self._asides.start(self.keep_card())
+            self._asides.start(self.cards.keep())
         self.membership.renew_now()
         node.kick.set()
 
@@ -208,9 +200,7 @@ async def serve(config: Config) -> int:
     )
     configure(config.log, sidecar=config.name, session=session.session)
     sidecar = Sidecar(config, store, session)
-    card = await store.kept(f"card {sidecar.link.endpoint}")
-    if card is not None:
-        sidecar.link.card = parse(card)
+    await sidecar.cards.recall()
     servers = [(server(sidecar.front), listener)]
     if control is not None:
         servers.append((server(control_app(sidecar, sidecar.metrics)), control))

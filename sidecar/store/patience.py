@@ -1,10 +1,10 @@
 """Noticing that the writer's thread has stopped, and telling those who wait for it.
 
-A write that fails is told at once. One that never comes back (a disk that hangs, a file system that is frozen) would
-leave everybody waiting: a sidecar that says it is ready, takes messages and does nothing with them. So whoever has
-waited for ``STUCK_S`` in which nothing at all came back is told that the outcome is unknown, as after any other
-failure, and what comes next is refused until the thread moves again. What it does then to the operations whose
-callers were told counts: callers of the store know that an unknown outcome may be either.
+A write that fails is told at once. One that never comes back (a disk that hangs, a frozen file system) would leave
+everybody waiting: a sidecar that says it is ready, takes messages and leaves them. So whoever has waited
+for ``STUCK_S`` in which nothing at all came back is told that the outcome is unknown, as after any other failure,
+and what comes next is refused until the thread moves again. What it then does for callers who were told so counts:
+an unknown outcome may be either.
 
 This file must not know what is written. The failure it prevents: a hang where an error would do.
 """

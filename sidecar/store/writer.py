@@ -37,8 +37,7 @@ QUEUED_BYTES_MAX = 64 << 20
 BATCH_BYTES_MAX = 512 << 10
 """A batch ends when it reaches this: with eight saturating processes a turn still comes within half a second."""
 
-OPERATION_BYTES = 512
-CLOSE_LOOK_S = 0.005
+OPERATION_BYTES, CLOSE_LOOK_S = 512, 0.005
 
 
 class Operation(Protocol):
@@ -124,7 +123,7 @@ class Writer:
             self._closed = True
             self._gathering.pass_on()
             self._queue.put(None)
-        while self._thread.is_alive() and not self._patience.stuck:
+        while self._thread.is_alive() and not self._patience.stuck:  # noqa: ASYNC110 - a thread
             await asyncio.sleep(CLOSE_LOOK_S)
 
     def _refusal(self) -> BaseException | None:

@@ -110,3 +110,19 @@ async def test_a_message_waits_for_an_agent_that_is_being_restarted(stage: Stage
         assert (await blocked)["task"]["status"]["state"] == COMPLETED
         assert len(agent.requests) == 2
     await stage.verify()
+
+
+async def test_case_26_what_comes_before_a_restarted_agent_has_answered_belongs_to_its_group(stage: Stage) -> None:
+    """The group is the card's name, and that card was read in an earlier life only."""
+    agents = [stage.agent("long"), stage.agent("long")]
+    a, b = (stage.sidecar(each) for each in agents)
+    await stage.ready()
+    for process in (a, agents[0]):
+        process.kill()
+    a.start()
+    assert "no agent" in await no_agent(stage, a)
+    task = (await stage.rpc(a, "SendMessage", message("steps=2 pace=0")))["task"]
+    assert task["status"]["state"] == COMPLETED
+    assert [len(each.journal()) for each in agents] == [0, 1]
+    assert await stage.metric(b, "takeovers") == 1
+    await stage.verify()

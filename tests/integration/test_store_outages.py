@@ -240,8 +240,8 @@ async def test_cases_25_37_after_an_outage_everybody_is_at_work_again_and_nothin
     agents[0].kill()
     everybody = (*others, gateway)
     refused = await asyncio.gather(*(stage.rpc(each, "SendMessage", message("steps=2")) for each in everybody))
-    for each in refused:
-        complaint(each["error"])
+    for told in refused:
+        complaint(told["error"])
     await asyncio.gather(*(wait_for(partial(tried_to_recover, stage, each)) for each in others))
     for each in everybody:
         assert "cannot be" in "; ".join(await wait_for(partial(stage.reasons, each)))
