@@ -110,6 +110,8 @@ class Proposer:
             InvariantViolation: the shell or a voter did what these rules exclude.
         """
         match event:
+            case PreVoted() | ClaimAnswered() | AppendAnswered() if event.voter not in self._voters:
+                return []  # an id that no set names has no vote, and its journal is nobody's to adopt
             case Began() if self.stage is Stage.IDLE:
                 return self._ask(Stage.ASKING)
             case PreVoted() if self.stage is Stage.ASKING and event.fence == self.fence:

@@ -29,8 +29,11 @@ from bridge.proposal import (
 )
 from bridge.proposer import Proposer, Stage
 from bridge.quorum import Refused, VoterView, decide_append, decide_claim
+from bridge.voterid import misdirected
 
 TASK = "t"
+
+Asked = SendPreVote | SendClaim | ReadPrefix | SendAppend
 
 
 class Message(NamedTuple):
@@ -44,6 +47,7 @@ class Message(NamedTuple):
 class Disk:
     """One voter's stored state; a crash loses nothing of it."""
 
+    id: str
     view: VoterView = field(default_factory=lambda: VoterView.empty(TASK))
     entries: list[Entry] = field(default_factory=list)
 
@@ -66,7 +70,11 @@ class World:
     drafts: int = 0
 
     def __post_init__(self) -> None:
-        self.disks = {name: Disk() for name in self.names}
+        self.disks = {name: Disk(name) for name in self.names}
+
+    def wipe(self, name: str, new_id: str) -> None:
+        """The voter comes back empty, under another id; what is sent to the old one still reaches its host."""
+        self.disks[name] = self.disks[new_id] = Disk(new_id)
 
     def stand(self, n: int) -> Proposer:
         """Another session wants the handoff; sessions may well choose the same n."""
@@ -97,14 +105,21 @@ class World:
             case SendPreVote() | SendClaim() | ReadPrefix() | SendAppend():
                 self.network.append(Message(effect.voter, lambda: self.arrive(candidate, effect)))
 
-    def arrive(self, candidate: Proposer, effect: SendPreVote | SendClaim | ReadPrefix | SendAppend) -> None:
+    def arrive(self, candidate: Proposer, effect: Asked) -> None:
         """A voter takes a request, writes, and only then answers."""
         disk = self.disks[effect.voter]
         answer = self.answer(candidate.fence, disk, effect)
         self.network.append(Message("", lambda: self.tell(candidate, answer)))
 
-    def answer(self, fence: Fence, disk: Disk, asked: Effect) -> Event:
+    def answer(self, fence: Fence, disk: Disk, asked: Asked) -> Event:
+        unknown = misdirected(disk.view, asked.voter, disk.id)
         match asked:
+            case SendPreVote() if unknown:
+                return PreVoted(asked.voter, fence, unknown)
+            case SendClaim() if unknown:
+                return ClaimAnswered(asked.voter, fence, unknown)
+            case SendAppend() if unknown:
+                return AppendAnswered(asked.voter, fence, unknown)
             case SendPreVote():
                 vote = decide_claim(disk.view, asked.claim, holder_blocks=False, now_ms=self.now_ms)
                 return PreVoted(asked.voter, fence, vote if isinstance(vote, Refused) else vote[1])
@@ -126,8 +141,6 @@ class World:
                 keep = len(disk.entries) if plan.cut_from is None else plan.cut_from - 1
                 disk.entries = disk.entries[:keep] + list(plan.add)
                 return AppendAnswered(asked.voter, fence, acknowledged)
-            case _:
-                raise AssertionError(asked)
 
     def show(self, candidate: Proposer, seq: int) -> None:
         """What a client sees is what every later owner must have."""
