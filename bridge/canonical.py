@@ -7,6 +7,7 @@ round them and two different intents would become one. This file must not know w
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from json.encoder import encode_basestring
 from math import isfinite
 from typing import Any
@@ -46,14 +47,23 @@ def _write(value: Any, parts: list[str], depth: int) -> None:
     elif isinstance(value, dict):
         _write_object(value, parts, depth - 1)
     elif isinstance(value, list | tuple):
-        parts.append("[")
-        for index, item in enumerate(value):
-            if index:
-                parts.append(",")
-            _write(item, parts, depth - 1)
-        parts.append("]")
+        _write_array(value, parts, depth - 1)
     else:
         raise NotCanonical(f"{type(value).__name__} is not a JSON type")
+
+
+def _write_array(value: Sequence[Any], parts: list[str], depth: int) -> None:
+    # Data may be an array of millions of numbers: one call for each of them would take seconds.
+    scalar = _SCALARS.get(type(value[0])) if value else None
+    if scalar is not None and len(set(map(type, value))) == 1:
+        parts.append(f"[{','.join(map(scalar, value))}]")
+        return
+    separator = "["
+    for item in value:
+        parts.append(separator)
+        _write(item, parts, depth)
+        separator = ","
+    parts.append("]" if value else "[]")
 
 
 def _write_object(value: dict[Any, Any], parts: list[str], depth: int) -> None:
@@ -84,6 +94,9 @@ def _number(value: float) -> str:
 
     Python's ``repr`` yields the same shortest digits; only their layout differs.
     """
+    text = repr(value)
+    if "e" not in text and "n" not in text and value:
+        return text.removesuffix(".0")
     if not isfinite(value):
         raise NotCanonical(f"{value!r} is not a JSON number")
     if value == 0:
@@ -105,3 +118,6 @@ def _number(value: float) -> str:
         return f"{sign}0.{'0' * -point}{digits}"
     tail = f".{digits[1:]}" if count > 1 else ""
     return f"{sign}{digits[0]}{tail}e{point - 1:+d}"
+
+
+_SCALARS: dict[type, Callable[[Any], str]] = {str: _quoted, int: int.__repr__, float: _number}

@@ -86,12 +86,14 @@ class SendCall:
         caller: who sent it.
         extensions: URIs that the client activated.
         headers: end-to-end headers that the agent should see.
+        size: bytes of the request that brought it.
     """
 
     params: Json
     caller: Caller
     extensions: tuple[str, ...] = ()
     headers: Mapping[str, str] = field(default_factory=dict)
+    size: int = 0
 
 
 @dataclass(frozen=True, slots=True)

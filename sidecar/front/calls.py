@@ -27,8 +27,8 @@ def check_version(scope: Scope) -> None:
     effective_version(header(scope, b"a2a-version"), _version_in_query(scope), (V10,))
 
 
-def call_of(scope: Scope, params: Json, operation: Operation) -> Call:
-    """The request as an operation sees it."""
+def call_of(scope: Scope, params: Json, operation: Operation, size: int) -> Call:
+    """The request as an operation sees it; ``size`` is that of its body in bytes."""
     if operation.kind == "read" and not operation.streaming:
         return Call(params, ANYBODY)
     return Call(
@@ -37,6 +37,7 @@ def call_of(scope: Scope, params: Json, operation: Operation) -> Call:
         headers=end_to_end(scope),
         extensions=_extensions(scope),
         last_event_id=header(scope, b"last-event-id"),
+        size=size,
     )
 
 

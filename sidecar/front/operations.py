@@ -40,6 +40,7 @@ class Call:
         headers: end-to-end headers.
         extensions: URIs that the client activated.
         last_event_id: where a stream broke off, as the client says it.
+        size: bytes of the request's body.
     """
 
     params: Json
@@ -47,6 +48,7 @@ class Call:
     headers: Mapping[str, str] = field(default_factory=dict)
     extensions: tuple[str, ...] = ()
     last_event_id: str | None = None
+    size: int = 0
 
 
 class Operations:
@@ -88,7 +90,7 @@ class Operations:
     async def send(self, call: Call) -> Sent:
         """Accept a message, for ``follow`` or ``conclude``."""
         check.check_send(call.params)
-        accepted = SendCall(call.params, call.caller, call.extensions, call.headers)
+        accepted = SendCall(call.params, call.caller, call.extensions, call.headers, call.size)
         return await self._detached(self._tasks.send(accepted))
 
     async def follow(self, sent: Sent, call: Call) -> AsyncGenerator[list[Frame], None]:

@@ -70,7 +70,8 @@ class Rest:
                 await self._extended(scope, receive, send)
                 return
             params = _params(operation, scope, body) | match.variables
-            await self._answers.give(operation, call_of(scope, params, operation), WORDING, receive, send)
+            call = call_of(scope, params, operation, len(body))
+            await self._answers.give(operation, call, WORDING, receive, send)
         except ClientGone:
             return
         except Exception as error:  # noqa: BLE001 - a client is always answered

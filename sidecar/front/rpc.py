@@ -63,7 +63,7 @@ class JsonRpc:
             if operation.kind == "card":
                 await self._extended(scope, receive, body, request.id, send)
             else:
-                call = call_of(scope, request.params, operation)
+                call = call_of(scope, request.params, operation, len(body))
                 await self._answers.give(operation, call, wording, receive, send)
         except ClientGone:
             return

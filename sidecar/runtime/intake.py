@@ -7,6 +7,10 @@ two dispatches of one key and generation meet at one journal, and one of them wi
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
 from bridge.a2a import extension
 from bridge.a2a.dialect import TERMINAL_STATES
 from bridge.a2a.faults import A2AFault
@@ -28,6 +32,9 @@ from sidecar.runtime.ownership import Ownership
 from sidecar.runtime.reading import Reading, not_found
 
 DISPATCH_TRIES = 20
+
+LARGE_BYTES = 256 << 10
+"""Requests above this are hashed beside the event loop: millions of numbers take seconds."""
 
 
 class Intake:
@@ -69,7 +76,7 @@ class Intake:
             text = f"Another sidecar named {node.name} has replaced this one: send the message again, to that one."
             raise A2AFault("Internal", text)
         intent = intent_of_message(call.params)
-        wanted = handoff_id(intent)
+        wanted = await _hashed(handoff_id, intent, call.size)
         durable = extension.URI in call.extensions
         first = task_id(key, 0)
         # Most messages are new, and where one is not its journal refuses to begin again: only then is it worth
@@ -132,7 +139,7 @@ class Intake:
         context = call.params["message"].get("contextId")
         if context and context != view.context_id:
             raise A2AFault("InvalidParams", f"contextId {context} does not belong to task {public}")
-        wanted = digest_of_message(call.params)
+        wanted = await _hashed(digest_of_message, call.params, call.size)
         before = await node.store.handoff_row(public)
         if before is None:
             raise not_found(public)
@@ -150,3 +157,10 @@ class Intake:
         body: Json = {**call.params, "id": key.message_id, "digest": wanted}
         after = await self._ownership.deliver_input(before, body, row, call.headers)
         return Sent(public, after, False, key.message_id, row)
+
+
+async def _hashed(hash_of: Callable[[Any], str], value: Any, size: int) -> str:
+    if size <= LARGE_BYTES:
+        return hash_of(value)
+    # Every other task and this session's lease go on meanwhile.
+    return await asyncio.to_thread(hash_of, value)

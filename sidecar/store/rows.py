@@ -19,7 +19,7 @@ from sidecar.records import KeyRow, TaskView
 from sidecar.store.bulk import Bulk
 from sidecar.store.schema import first_position, last_position
 
-HELD_MAX = 20_000
+HELD_MAX = 4_000
 
 _TELLING = TERMINAL | {Kind.ORPHANED, Kind.CLAIMED}  # kinds that the row itself remembers
 

@@ -123,3 +123,26 @@ def test_values_without_a_canonical_form_are_refused(value: Any) -> None:
 def test_what_may_be_stored_has_a_canonical_form() -> None:
     assert canonical(deep(STORED_DEPTH_MAX)).count(b"[") == STORED_DEPTH_MAX
     assert canonical((1, "a")) == b'[1,"a"]'
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ([1, 2, -3], b"[1,2,-3]"),
+        ([1.0, -2.5, 1e16, 1e-5, 0.0001, -0.0], b"[1,-2.5,10000000000000000,0.00001,0.0001,0]"),
+        (['"', "\u20ac"], '["\\"","\u20ac"]'.encode()),
+        ([True, False], b"[true,false]"),
+        ([1, True, 2.0, "x", None], b'[1,true,2,"x",null]'),
+        ([], b"[]"),
+        ([{}], b"[{}]"),
+    ],
+)
+def test_arrays_of_one_type_read_as_those_of_several(value: list[Any], text: bytes) -> None:
+    assert canonical(value) == text
+    assert canonical([[], *value]) == (b"[[]," + text[1:] if value else b"[[]]")
+
+
+@pytest.mark.parametrize("value", [[float("nan")], [1.5, float("inf")], [float("-inf")]])
+def test_arrays_of_numbers_that_are_none_are_refused(value: list[float]) -> None:
+    with pytest.raises(NotCanonical):
+        canonical(value)
