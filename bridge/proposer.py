@@ -146,10 +146,13 @@ class Proposer:
         return won() if has_majority(self._sets, tuple(self._yes)) else []
 
     def _refused(self, voter: str, answer: Refused) -> list[Effect]:
-        # A single refusal is no defeat: a minority may have promised more to a candidate that cannot win.
+        self._promised = max(self._promised, answer.promised)
+        if answer.reason is Refusal.PURGED:
+            # One tombstone proves a committed end (``tombstone``); the others may only not have heard of it.
+            return self._lose(answer.reason.value)
+        # Any other single refusal is no defeat: a minority may have promised more to one that cannot win.
         self._no[voter] = answer
         self._yes.pop(voter, None)
-        self._promised = max(self._promised, answer.promised)
         rest = tuple(each for each in self._voters if each not in self._no)
         return [] if has_majority(self._sets, rest) else self._lose(answer.reason.value)
 

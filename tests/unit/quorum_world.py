@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from bridge.journal import Draft, Entry, Fence, Kind, tip_of, verify
+from bridge.journal import TERMINAL, Draft, Entry, Fence, Kind, tip_of, verify
 from bridge.proposal import (
     AppendAnswered,
     Began,
@@ -29,6 +29,7 @@ from bridge.proposal import (
 )
 from bridge.proposer import Proposer, Stage
 from bridge.quorum import Refused, VoterView, decide_append, decide_claim
+from bridge.tombstone import decide_purge
 from bridge.voterid import misdirected
 
 TASK = "t"
@@ -76,6 +77,15 @@ class World:
         """The voter comes back empty, under another id; what is sent to the old one still reaches its host."""
         self.disks[name] = self.disks[new_id] = Disk(new_id)
 
+    def purge(self, name: str) -> bool:
+        """The voter's retention has passed; whether it was allowed to delete."""
+        disk = self.disks[name]
+        ends = [entry.seq for entry in disk.entries if entry.kind in TERMINAL]
+        purged = decide_purge(disk.view, TASK, ends[0] if ends else 0)
+        if purged is not None:
+            disk.view, disk.entries = purged[0], []
+        return purged is not None
+
     def stand(self, n: int) -> Proposer:
         """Another session wants the handoff; sessions may well choose the same n."""
         candidate = Proposer(TASK, Fence(n, f"s{len(self.candidates)}"), (self.names,))
@@ -110,6 +120,14 @@ class World:
         disk = self.disks[effect.voter]
         answer = self.answer(candidate.fence, disk, effect)
         self.network.append(Message("", lambda: self.tell(candidate, answer)))
+
+    def run(self, away: str = "") -> None:
+        """Deliver everything, in order; messages to one voter are lost while it is away."""
+        while self.network:
+            message = self.network.pop(0)
+            if not away or message.to != away:
+                message.arrive()
+            self.check()
 
     def answer(self, fence: Fence, disk: Disk, asked: Asked) -> Event:
         unknown = misdirected(disk.view, asked.voter, disk.id)
@@ -183,6 +201,8 @@ class World:
     def check(self) -> None:
         """The promises, after every step."""
         for disk in self.disks.values():
+            if disk.view.purged:
+                continue
             assert verify(TASK, disk.entries) == disk.view.tip
             assert disk.view.committed <= len(disk.entries)
             for entry in disk.entries:

@@ -43,36 +43,27 @@ def test_long_contests_are_really_fought_and_lose_nothing() -> None:
     assert sum(count > 2 for count in fences) > 10
 
 
-def run(world: World, away: str = "nobody") -> None:
-    """Deliver everything, in order; messages to one voter are lost while it is away."""
-    while world.network:
-        message = world.network.pop(0)
-        if message.to != away:
-            message.arrive()
-        world.check()
-
-
 def test_what_a_minority_wrote_is_cut_and_what_a_majority_had_stays() -> None:
     world = World(ABC)
     first = world.stand(1)
-    run(world)
+    world.run()
     world.offer(first, Kind.EVENT)
     world.network = [message for message in world.network if message.to == "a"]
-    run(world)
+    world.run()
     stages = [first.stage.value]
     alone = world.disks["a"].view.tip
     assert alone.seq == 4
     world.now_ms += 1_000
     second = world.stand(2)
-    run(world, away="a")
+    world.run(away="a")
     stages.append(second.stage.value)
     world.tell(second, Elapsed())
-    run(world)
+    world.run()
     assert [disk.view.tip for disk in world.disks.values()] == [tip_of(TASK, second.log)] * 3
     assert alone.hash not in [entry.hash for entry in second.log]
     assert len([seq for seq in world.shown if seq <= 3]) == 3
     world.offer(first, Kind.EVENT)
-    run(world)
+    world.run()
     stages.append(first.stage.value)
     assert stages == ["owning", "owning", "lost"]
     assert world.lost == [Lost("fenced", Fence(2, "s1"))]

@@ -32,29 +32,21 @@ def test_a_request_for_another_id_is_refused_whatever_it_asks() -> None:
     assert misdirected(view, "v1", "v2") == Refused(Refusal.UNKNOWN_VOTER, view.promised, view.tip, 0)
 
 
-def run(world: World, away: str) -> None:
-    while world.network:
-        message = world.network.pop(0)
-        if message.to != away:
-            message.arrive()
-        world.check()
-
-
 def test_a_voter_that_came_back_empty_helps_nobody_to_forget() -> None:
     world = World(ABC)
     owner = world.stand(1)
-    run(world, away="c")
+    world.run(away="c")
     assert owner.committed == 3
     world.wipe("b", "b2")
     world.now_ms += 1_000
     late = world.stand(2)
-    run(world, away="a")  # only b, which has lost everything, and c, which never had anything
+    world.run(away="a")  # only b, which has lost everything, and c, which never had anything
     world.tell(late, Elapsed())
-    run(world, away="a")
+    world.run(away="a")
     assert late.stage is Stage.ASKING
     assert late.log == []
     run_again = world.stand(3)
-    run(world, away="nobody")
+    world.run()
     assert run_again.stage is Stage.OWNING
     assert run_again.log[:3] == owner.log[:3]
 
@@ -64,17 +56,17 @@ def test_what_a_fence_lost_to_unknown_voters_says_so() -> None:
     world.wipe("b", "b2")
     world.wipe("c", "c2")
     world.stand(1)
-    run(world, away="nobody")
+    world.run()
     assert world.lost == [Lost("unknown_voter", Fence(1, "s0"))]
 
 
 def test_an_owner_counts_a_wiped_voter_no_longer() -> None:
     world = World(ABC)
     owner = world.stand(1)
-    run(world, away="c")
+    world.run(away="c")
     world.wipe("b", "b2")
     world.offer(owner, Kind.EVENT)
-    run(world, away="c")
+    world.run(away="c")
     assert owner.committed == 3
     assert world.disks["b"].entries == []
 
