@@ -137,7 +137,8 @@ class Process:
     def signal(self, number: int) -> None:
         """Send it a signal (SIGSTOP, SIGCONT, SIGTERM …), unless it has ended."""
         if self.alive:
-            os.kill(self.pid, number)
+            with suppress(ProcessLookupError):  # it has ended just now: whoever waits for it hears so next
+                os.kill(self.pid, number)
 
     def kill(self) -> float:
         """SIGKILL, and wait for the end. Returns the monotonic time of the signal."""
