@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterable, Sequence
 from enum import StrEnum
 
 from bridge.errors import BrokenChain, InvariantViolation
-from bridge.journal import Entry, Fence, Kind, Tip, chain, genesis, tip_of, verify
+from bridge.journal import Entry, Fence, Tip, chain, genesis, tip_of, verify
 from bridge.proposal import (
     AppendAnswered,
     Began,
@@ -42,6 +42,7 @@ from bridge.proposal import (
     SendPreVote,
 )
 from bridge.quorum import Append, Appended, Claim, Granted, Refusal, Refused
+from bridge.seal import check_drafts, ended, opening
 
 
 class Stage(StrEnum):
@@ -77,6 +78,8 @@ class Proposer:
         fence: that it claims and writes under.
         log: the journal as adopted and continued.
         committed: position up to which the journal is known to be committed, 0 before the own ``claimed`` is.
+        ended: the journal holds its terminal: once its seal is committed there is nothing left to do, least of
+            all to run.
     """
 
     def __init__(self, task: str, fence: Fence, sets: Sequence[tuple[str, ...]]) -> None:
@@ -85,6 +88,7 @@ class Proposer:
         self.stage = Stage.IDLE
         self.log: list[Entry] = []
         self.committed = 0
+        self.ended = False
         self._sets = tuple(sets)
         self._voters = tuple(dict.fromkeys(voter for voters in sets for voter in voters))
         self._promised = fence
@@ -176,6 +180,7 @@ class Proposer:
                 return self._lose("prefix_gone")
             return [ReadPrefix(self._sources[0], event.tip)]
         self.log, self._adopted = list(event.entries), len(event.entries)
+        self.ended = ended(self.log)
         self.stage = Stage.ADOPTED
         return [OpenJournal(event.entries)]
 
@@ -186,10 +191,10 @@ class Proposer:
             return False
 
     def _append(self, event: Opened) -> list[Effect]:
+        head = opening(self.log) if self.stage is Stage.ADOPTED else ()
+        kinds = [draft.kind for draft in event.drafts]
+        self.ended = check_drafts(self.fence, head, kinds, end=self.ended)
         if self.stage is Stage.ADOPTED:
-            head = [Kind.CLAIMED] if self.log else [Kind.DISPATCHED, Kind.CLAIMED]
-            if [draft.kind for draft in event.drafts[: len(head)]] != head:
-                raise InvariantViolation(f"{self.task}: fence {self.fence.n} does not open with {head}")
             self._sent = {voter: self._meets_at(self._yes.get(voter)) for voter in self._voters}
             self._own_from = self._adopted + len(head)
             self._no = {}

@@ -29,6 +29,7 @@ from bridge.proposal import (
 )
 from bridge.proposer import Proposer, Stage
 from bridge.quorum import Refused, VoterView, decide_append, decide_claim
+from bridge.seal import AFTER_END
 from bridge.tombstone import decide_purge
 from bridge.voterid import misdirected
 
@@ -107,7 +108,7 @@ class World:
         match effect:
             case OpenJournal():
                 first = () if candidate.log else (Kind.DISPATCHED,)
-                self.offer(candidate, *first, Kind.CLAIMED, Kind.EVENT)
+                self.offer(candidate, *first, Kind.CLAIMED, *(() if candidate.ended else (Kind.EVENT,)))
             case Committed():
                 self.show(candidate, effect.seq)
             case Lost():
@@ -174,8 +175,8 @@ class World:
             self.tell(self.candidates[pick % len(self.candidates)], Elapsed())
         elif action == 2 and self.candidates:
             candidate = self.candidates[pick % len(self.candidates)]
-            if candidate.stage in (Stage.OPENING, Stage.OWNING):
-                self.offer(candidate, Kind.EVENT)
+            if candidate.stage in (Stage.OPENING, Stage.OWNING) and not candidate.ended:
+                self.offer(candidate, Kind.EVENT if pick % 5 else Kind.COMPLETED)
         elif action == 3:
             self.now_ms += pick % 700
         elif self.network:
@@ -205,6 +206,9 @@ class World:
                 continue
             assert verify(TASK, disk.entries) == disk.view.tip
             assert disk.view.committed <= len(disk.entries)
+            ends = [entry.seq for entry in disk.entries if entry.kind in TERMINAL]
+            assert len(ends) <= 1, "two ends"
+            assert all(entry.kind in (Kind.CLAIMED, *AFTER_END) for seq in ends for entry in disk.entries[seq:])
             for entry in disk.entries:
                 session = self.owners.setdefault(entry.fence.n, entry.fence.session)
                 assert session == entry.fence.session, f"two sessions share n={entry.fence.n}"
