@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import time
 
 import httpx
@@ -58,6 +59,60 @@ async def test_cases_16_70_74_silence_is_neither_death_nor_a_reason_to_hang_up(s
         assert await stage.metric(standby, "takeovers") == 0
         assert play.asked == ["SendStreamingMessage"] * 4
     await stage.verify()
+
+
+async def test_case_58_comments_are_no_events_to_a_client_that_takes_them_for_some(stage: Stage) -> None:
+    """The SDK's client before its pull request 636: what ends at a blank line after an id is parsed as JSON.
+
+    The agent's own comments, which would be the end of that client, are not handed on. 60 s with a comment every
+    15 s are 2 s with one every 0.1 s. A stock client of today and one that wants no keep-alives see the same.
+    """
+
+    async def commented(exchange: Exchange) -> None:
+        await exchange.head()
+        await exchange.chunk(b": keep-alive\n\n")
+        await exchange.event(task(WORKING))
+        for _ in range(20):
+            await exchange.chunk(b"id: 7\n: keep-alive\n\n: keep-alive\n\n")
+            await asyncio.sleep(0.1)
+        await exchange.event(status(COMPLETED))
+        await exchange.end()
+
+    body = {"jsonrpc": "2.0", "id": 1, "method": "SendStreamingMessage", "params": message("x")}
+    async with RawAgent(Play(SendStreamingMessage=commented)) as agent:
+        chatty = stage.sidecar(agent.url, group="g", front__keep_alive_s=0.1)
+        quiet = stage.sidecar(agent.url, group="g", front__keep_alive_s=600)
+        await stage.ready()
+        stock = stage.send(chatty, "x")
+        raw = []
+        for sidecar in (chatty, quiet):
+            answer = await stage.web.post(f"{sidecar.url}/rpc", json=body, headers=V1, timeout=20)
+            raw.append(answer.text)
+        await stock.ended()
+        assert stock.completed
+        assert raw[0].count("\n:") > 5
+        assert "\n:" not in raw[1]
+        for text in raw:
+            events = [json.loads(data)["result"] for data in dispatched(text)]
+            assert [next(iter(event)) for event in events] == ["task", "statusUpdate"]
+    await stage.verify()
+
+
+def dispatched(text: str) -> list[str]:
+    """The data of the events that httpx-sse makes of a stream: once an id was seen, a blank line makes one."""
+    events: list[str] = []
+    data: list[str] = []
+    last_id = ""
+    for line in text.splitlines():
+        if not line:
+            if data or last_id:
+                events.append("\n".join(data))
+            data = []
+        elif line.startswith("id:"):
+            last_id = line[3:].strip()
+        elif line.startswith("data:"):
+            data.append(line[5:].removeprefix(" "))
+    return events
 
 
 async def test_case_72_events_pass_a_proxy_that_collects(stage: Stage) -> None:
