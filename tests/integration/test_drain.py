@@ -33,7 +33,7 @@ async def _says_so(stage: Stage, sidecar: SidecarProcess) -> bool:
     return "draining" in await stage.reasons(sidecar)
 
 
-async def test_case_77_thirty_streams_hear_nothing_of_the_end_of_their_sidecar(stage: Stage) -> None:
+async def test_case_77_a_hundred_streams_hear_nothing_of_the_end_of_their_sidecar(stage: Stage) -> None:
     agents = [stage.agent("long"), stage.agent("long")]
     a, b = (stage.sidecar(each, name) for each, name in zip(agents, "ab", strict=True))
     gateway = stage.gateway()
@@ -41,7 +41,9 @@ async def test_case_77_thirty_streams_hear_nothing_of_the_end_of_their_sidecar(s
     senders = [stage.stream(a, "SendStreamingMessage", message(TEXT)) for _ in range(10)]
     await asyncio.gather(*(each.at_least(5) for each in senders))
     beside = [
-        stage.stream(at, "SubscribeToTask", {"id": each.task_id}) for each in senders for at in (a, a, gateway)
+        stage.stream(at, "SubscribeToTask", {"id": each.task_id})
+        for each in senders
+        for at in (a, gateway, *[a] * 7)
     ]
     await asyncio.gather(*(each.at_least(5) for each in beside))
     await drains(stage, a)

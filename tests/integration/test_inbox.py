@@ -55,6 +55,40 @@ async def test_what_waits_in_the_inbox_when_its_owner_dies_is_carried_out_at_onc
     await stage.verify()
 
 
+@pytest.mark.parametrize("at", ["the standby", "a gateway"])
+async def test_case_112_a_cancel_between_death_and_takeover_keeps_the_standby_from_resuming(
+    stage: Stage, at: str
+) -> None:
+    """The standby is of the same group and would take over at once, were its agent not away just then."""
+    agents = [stage.agent("long"), stage.agent("long")]
+    a, b = (stage.sidecar(each, name, **LONG) for each, name in zip(agents, "ab", strict=True))
+    gateway = stage.gateway("g", **LONG)
+    await stage.ready()
+    seen = stage.send(a, "steps=12 pace=0.01 hold=6")
+    await seen.at_least(5)
+    beside = stage.subscribe(gateway, seen.task_id)
+    await beside.at_least(5)
+    agents[1].kill()
+    await wait_for(lambda: stage.reasons(b))
+    a.kill()
+    agents[0].kill()
+    sidecar = b if at == "the standby" else gateway
+    canceled = await stage.rpc(sidecar, "CancelTask", {"id": seen.task_id})
+    assert canceled.get("status", {}).get("state") == "TASK_STATE_CANCELED", canceled
+    await stage.restart(agents[1])
+    await stage.ready(b)
+    stage.go()
+    await beside.ended()
+    assert beside.state == "TASK_STATE_CANCELED"
+    fresh = stage.send(b, "steps=1 pace=0")  # its sweep has come by again
+    await fresh.ended()
+    assert [line["text"] for line in agents[1].journal()] == ["steps=1 pace=0"]
+    kinds = await stage.kinds(seen.task_id)
+    assert kinds.count("bound") == 2  # the first run and its name
+    assert kinds[-1] == "canceled"
+    await stage.verify()
+
+
 async def _cancel(stage: Stage, at: SidecarProcess, task_id: str) -> Json:
     return await stage.rpc(at, "CancelTask", {"id": task_id}) if task_id else {}
 

@@ -158,8 +158,9 @@ async def test_case_24_a_sidecar_that_wakes_after_its_lease_writes_nothing_any_m
         await wait_for(lambda: len(agents[0].journal("exec")) == 1)
     finally:
         a.signal(signal.SIGCONT)
-    await beside.ended()
-    as_if_nothing_had_happened(beside, steps(60), whole(60))
+    for each in (beside, held):  # also the client of the one that was stopped: it only reads on there
+        await each.ended()
+        as_if_nothing_had_happened(each, steps(60), whole(60))
     await wait_for(lambda: stage.metric(a, "writes_refused"))
     assert await owners(stage, held.task_id) == ["a", "b"]
     fences = [entry.fence.n for entry in await stage.journal(held.task_id)]
