@@ -232,5 +232,8 @@ def test_every_failpoint_has_a_story() -> None:
         point.partition("=")[0] for story in STORIES for point in story.points
     }  # the same on both sides of "|"
     untold = {"rewound", "review"}  # a divergent run and a silent one: their deaths are those of any event
-    failing = {"session.before_renew", "store.before_read"}  # nothing is written there: test_bad_stores.py
+    failing = {
+        "session.before_renew",
+        "store.before_read",
+    }  # nothing is written there: they fail, in tests of their own
     assert told | failing | {point for point in POINTS if point.partition(".")[0] in untold} == set(POINTS)
