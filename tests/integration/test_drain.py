@@ -64,7 +64,8 @@ async def test_case_77_a_hundred_streams_hear_nothing_of_the_end_of_their_sideca
     for each in senders:
         assert await owners(stage, each.task_id) == ["a", "b"]
     assert len(agents[0].journal()) == 10
-    assert len(agents[0].journal("cancel")) == 10  # nothing is worked on that nobody waits for
+    told = {line["task"] for line in agents[0].journal("cancel")}  # perhaps twice
+    assert len(told) == 10  # nothing is worked on that nobody waits for
     assert await stage.reasons(b) == []
     await stage.verify()
 
