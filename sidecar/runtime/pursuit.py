@@ -27,6 +27,7 @@ from sidecar.runtime.asides import Asides
 from sidecar.runtime.endings import LATE_EVENTS_S, Endings, read_out, unusable
 from sidecar.runtime.node import Node
 from sidecar.runtime.owned import OwnedJournal
+from sidecar.runtime.patience import Patience
 from sidecar.runtime.relay import Relay
 from sidecar.runtime.requests import Ask, Request, Requests
 from sidecar.runtime.views import Viewer
@@ -65,13 +66,14 @@ class Pursuit:
         self._interrupt: Callable[[], None] | None = None
         self.relay: Relay = requests.relay(journal, viewer)
         self.progress_at = node.clock.monotonic()
-        self._agent_due: float | None = None
+        self._patience = Patience(node, journal)
         self._forwarded: set[int] = set()
         self._broken = 0
 
     async def run(self, request: Request | None) -> None:
         """Carry out a request and all that follow from it."""
-        self._interrupt = self._agent_due = None
+        self._interrupt = None
+        self._patience.renew()
         try:
             while request is not None and not self._journal.lost.is_set():
                 request = await self._carry_out(request)
@@ -121,7 +123,7 @@ class Pursuit:
         if ask is Ask.RESUME:
             self.relay = self._requests.relay(self._journal, self._viewer, again=True)
         if ask in (Ask.BEGIN, Ask.RESUME) and not self._node.link.ready:
-            there = await self._await_agent()
+            there = await self._patience.agent()
             if not there and await self._node.others_ready():
                 self._endings.orphan("no_agent_here")
                 return None
@@ -205,7 +207,7 @@ class Pursuit:
         unreachable = end.kind is EndKind.REFUSED
         if unreachable or await self._node.link.probe() is Probe.REFUSED:
             if request.ask is Ask.BEGIN and unreachable and not await self._node.others_ready():
-                if await self._await_agent():
+                if await self._patience.agent():
                     return request
                 text = f"The agent of sidecar {self._node.name} is not reachable: send the message again later."
                 self.relay.answer_error(error_object("Internal", text), Kind.EXPIRED)
@@ -217,16 +219,24 @@ class Pursuit:
             self._broken += 1
             return request if request.ask is Ask.BEGIN else await self._reattach(due)
         error = end.error or error_object("InvalidAgentResponse", unusable(end))
-        if request.ask is Ask.BEGIN or (end.error and not self.relay.run.shown.begun):  # wherever it was accepted
+        if request.ask is Ask.BEGIN or self._is_first_answer(end):
             self.relay.answer_error(error)
         elif request.ask is Ask.RESUME:
             log.warning("task %s: resuming failed: %s", self._journal.task_id, error, extra=self._extra())
             self._endings.orphan("resume_failed")
+            await self._patience.before_again()
         elif error.get("code") == _TASK_NOT_FOUND:
             return await self._again()
         else:
             self._endings.refuse_input(request.input, request.position, error, INPUT_REQUIRED)
         return None
+
+    def _is_first_answer(self, end: RunEnd) -> bool:
+        """The agent's answer to a message that was accepted elsewhere is its client's, as if it had come here."""
+        answered = end.error is not None or (
+            end.kind is not EndKind.BROKEN and self._journal.handoff.attempts <= 1
+        )
+        return answered and not self.relay.run.shown.begun
 
     async def _reattach(self, due: Mapping[int, Json] | None = None) -> Request | None:
         """The stream ended but the task did not: ask the agent, and follow the run if it is there.
@@ -279,16 +289,6 @@ class Pursuit:
             return Request(Ask.RESUME)
         await self._endings.dead_letter(self.relay, "run_forgotten")
         return None
-
-    async def _await_agent(self) -> bool:
-        """Wait for an absent agent, but in all less long than a client would, and not where others have one."""
-        now, link = self._node.clock.monotonic, self._node.link
-        self._agent_due = self._agent_due or now() + self._node.config.agent.absent_timeout_s
-        while not link.ready and now() < self._agent_due and not self._journal.lost.is_set():
-            if await self._node.others_ready():
-                break
-            await asyncio.sleep(PAUSE_FIRST_S)
-        return link.ready
 
     def _extra(self) -> dict[str, object]:
         return {"task": self._journal.task_id, "fence": self._journal.fence.n}
