@@ -1,4 +1,4 @@
-"""An agent that answers, but not yet with A2A: a run is not given up before the others, and it, had a fair chance."""
+"""An agent that answers, but not yet with A2A: no run is given up before it, and the others, had a fair chance."""
 
 from __future__ import annotations
 
