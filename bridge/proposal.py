@@ -32,15 +32,22 @@ class SendClaim:
 
 @dataclass(frozen=True, slots=True)
 class ReadPrefix:
-    """Read a voter's journal from the first entry to exactly this tip."""
+    """Read a voter's journal up to exactly this tip, in chunks.
+
+    Attributes:
+        voter: id of the voter that granted it.
+        tip: where the whole prefix must end.
+        after: position that the next chunk follows.
+    """
 
     voter: str
     tip: Tip
+    after: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class OpenJournal:
-    """The journal is adopted: answer with ``Opened``, whose first draft is the own ``claimed``."""
+    """The journal is adopted, once under this fence: answer with ``Opened``, which begins with ``claimed``."""
 
     entries: tuple[Entry, ...]
 
@@ -101,11 +108,19 @@ class ClaimAnswered:
 
 @dataclass(frozen=True, slots=True)
 class PrefixRead:
-    """A voter's journal up to a tip; None where it no longer has that prefix."""
+    """A chunk of a voter's journal up to a tip.
+
+    Attributes:
+        voter: id of the voter that was asked.
+        tip: that was asked for.
+        entries: what follows ``after``; None where it no longer has that prefix.
+        after: as asked.
+    """
 
     voter: str
     tip: Tip
     entries: tuple[Entry, ...] | None
+    after: int = 0
 
 
 @dataclass(frozen=True, slots=True)

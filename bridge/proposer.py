@@ -8,21 +8,24 @@ and counting copies of older owners' entries as commits of one's own.
 - The journal is adopted once per fence, before the first append. A grant that arrives later changes nothing:
   entries acknowledged in between might be missing from it. Starting over takes a new fence.
 - Exactly the prefix that ends at the granted (seq, hash) is adopted. If that prefix is gone, so is the fence.
+- If it names voters that have not granted, theirs are collected and the choice is made again: only a journal whose
+  own voter sets have all granted is adopted (``voterset``).
 - Only acknowledgements of this fence count, each from its voter, and only from the own ``claimed`` on. That entry
   commits everything before it.
 
 Messages may be lost, repeated and reordered; ``Elapsed`` makes it send again what is unanswered. With one voter
-every answer is a majority. This file must not know who delivers the effects (``proposal`` has their shapes), or
-what entries mean.
+every answer is a majority. This file must not know who delivers the effects (``proposal`` has their shapes), how
+journals travel (``catchup``, ``shipping``), or what entries mean (``seal`` knows what may follow an end).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from enum import StrEnum
 
-from bridge.errors import BrokenChain, InvariantViolation
-from bridge.journal import Entry, Fence, Tip, chain, genesis, tip_of, verify
+from bridge.catchup import DEFAULT_BOUNDS, Bounds, Prefix
+from bridge.errors import BrokenChain
+from bridge.journal import Entry, Fence, chain, genesis, tip_of
 from bridge.proposal import (
     AppendAnswered,
     Began,
@@ -36,13 +39,13 @@ from bridge.proposal import (
     OpenJournal,
     PrefixRead,
     PreVoted,
-    ReadPrefix,
-    SendAppend,
     SendClaim,
     SendPreVote,
 )
-from bridge.quorum import Append, Appended, Claim, Granted, Refusal, Refused
+from bridge.quorum import Claim, Granted, Refusal, Refused
 from bridge.seal import check_drafts, ended, opening
+from bridge.shipping import Shipping
+from bridge.voterset import Voters, VoterSets, everyone, has_majority
 
 
 class Stage(StrEnum):
@@ -58,20 +61,17 @@ class Stage(StrEnum):
     LOST = "lost"
 
 
-def has_majority(sets: Sequence[tuple[str, ...]], yes: Sequence[str]) -> bool:
-    """Whether ``yes`` holds a majority of every voter set.
-
-    One set today. While a change of voters is under way a journal names two, and every claim and commit needs
-    both: that joint rule is this ``all``.
-    """
-    return all(2 * sum(voter in yes for voter in voters) > len(voters) for voters in sets)
-
-
 class Proposer:
     """One session's candidacy for one handoff under one fence, and its ownership if it wins.
 
     ``handle`` takes news and returns effects; nothing happens otherwise. After ``Lost`` it stays silent: another
     attempt is another proposer with a higher fence.
+
+    Args:
+        task: public task id.
+        fence: ``n`` above every fence that was seen on this handoff.
+        sets: voter sets to claim at, from any voter's copy of the journal, or as placed.
+        bounds: of one message.
 
     Attributes:
         stage: how far it has come.
@@ -82,25 +82,41 @@ class Proposer:
             all to run.
     """
 
-    def __init__(self, task: str, fence: Fence, sets: Sequence[tuple[str, ...]]) -> None:
+    def __init__(self, task: str, fence: Fence, sets: Sequence[Voters], bounds: Bounds = DEFAULT_BOUNDS) -> None:
         self.task = task
         self.fence = fence
         self.stage = Stage.IDLE
         self.log: list[Entry] = []
         self.committed = 0
         self.ended = False
-        self._sets = tuple(sets)
-        self._voters = tuple(dict.fromkeys(voter for voters in sets for voter in voters))
+        self._given = tuple(sets)
+        self._sets = VoterSets(self._given)
+        self._needed = self._sets.needed(0)
+        self._voters = everyone(self._needed)
+        self._known = 0  # committed by the word of those that granted
         self._promised = fence
         self._yes: dict[str, Granted] = {}
         self._no: dict[str, Refused] = {}
-        self._reading = genesis(task)
-        self._sources: list[str] = []
-        self._adopted = 0
+        self._prefix = Prefix(task, genesis(task), ())
         self._own_from = 0
-        self._sent: dict[str, int] = {}
-        self._acked: dict[str, int] = {}
-        self._told: dict[str, int] = {}
+        self._shipping = Shipping(task, fence, self.log, bounds)
+
+    @property
+    def voters(self) -> Voters:
+        """Everybody whose answers count now: during a change of voters those of both sets."""
+        return self._voters
+
+    @property
+    def changing(self) -> bool:
+        """Whether a change of voters is under way.
+
+        It is over once it is committed and a majority of the new set is known to know that: then a candidate that
+        asks only them needs nobody else, and the voters that left may be switched off.
+        """
+        if not self._sets.changed:
+            return False
+        knowing = [voter for voter in self._voters if self._shipping.heard(voter) >= self._sets.since]
+        return not has_majority((self._sets.newest,), knowing)
 
     def handle(self, event: Event) -> list[Effect]:
         """Take one piece of news.
@@ -112,6 +128,7 @@ class Proposer:
 
         Raises:
             InvariantViolation: the shell or a voter did what these rules exclude.
+            BrokenChain: a change of voters that names none; nothing was appended.
         """
         match event:
             case PreVoted() | ClaimAnswered() | AppendAnswered() if event.voter not in self._voters:
@@ -122,8 +139,9 @@ class Proposer:
                 return self._counted(event.voter, event.answer, lambda: self._ask(Stage.CLAIMING))
             case ClaimAnswered() if self.stage is Stage.CLAIMING and event.fence == self.fence:
                 return self._counted(event.voter, event.answer, self._choose)
-            case PrefixRead() if self.stage is Stage.READING and event.tip == self._reading:
-                return self._adopt(event)
+            case PrefixRead() if self.stage is Stage.READING and self._prefix.awaits(event):
+                self._prefix.take(event)
+                return self._read_on()
             case Opened() if self.stage in (Stage.ADOPTED, Stage.OPENING, Stage.OWNING):
                 return self._append(event)
             case AppendAnswered() if self.stage in (Stage.OPENING, Stage.OWNING) and event.fence == self.fence:
@@ -147,7 +165,7 @@ class Proposer:
             return self._refused(voter, answer)
         self._yes[voter] = answer
         self._no.pop(voter, None)
-        return won() if has_majority(self._sets, tuple(self._yes)) else []
+        return won() if has_majority(self._needed, tuple(self._yes)) else []
 
     def _refused(self, voter: str, answer: Refused) -> list[Effect]:
         self._promised = max(self._promised, answer.promised)
@@ -158,7 +176,7 @@ class Proposer:
         self._no[voter] = answer
         self._yes.pop(voter, None)
         rest = tuple(each for each in self._voters if each not in self._no)
-        return [] if has_majority(self._sets, rest) else self._lose(answer.reason.value)
+        return [] if has_majority(self._needed, rest) else self._lose(answer.reason.value)
 
     def _lose(self, reason: str) -> list[Effect]:
         self.stage = Stage.LOST
@@ -166,105 +184,90 @@ class Proposer:
 
     def _choose(self) -> list[Effect]:
         best = max((granted.tip for granted in self._yes.values()), key=lambda tip: (tip.fence, tip.seq))
-        self._reading = best
-        self._sources = [voter for voter, granted in self._yes.items() if granted.tip == best]
+        if best != self._prefix.tip or not self._prefix.complete:
+            sources = [voter for voter, granted in self._yes.items() if granted.tip == best]
+            self._prefix = Prefix(self.task, best, sources)
         self.stage = Stage.READING
-        if best.seq == 0:
-            return self._adopt(PrefixRead(self._sources[0], best, ()))
-        return [ReadPrefix(self._sources[0], best)]
+        return self._read_on()
 
-    def _adopt(self, event: PrefixRead) -> list[Effect]:
-        if event.entries is None or not self._ends_at(event.entries, event.tip):
-            self._sources = [voter for voter in self._sources if voter != event.voter]
-            if not self._sources:
-                return self._lose("prefix_gone")
-            return [ReadPrefix(self._sources[0], event.tip)]
-        self.log, self._adopted = list(event.entries), len(event.entries)
-        self.ended = ended(self.log)
-        self.stage = Stage.ADOPTED
-        return [OpenJournal(event.entries)]
+    def _read_on(self) -> list[Effect]:
+        if self._prefix.complete:
+            return self._adopt(self._prefix.entries)
+        return self._lose("prefix_gone") if self._prefix.gone else [self._prefix.ask()]
 
-    def _ends_at(self, entries: Iterable[Entry], tip: Tip) -> bool:
+    def _adopt(self, entries: Sequence[Entry]) -> list[Effect]:
         try:
-            return verify(self.task, entries) == tip
+            self._sets = VoterSets(self._given).follow(entries)
         except BrokenChain:
-            return False
+            return self._lose("prefix_gone")
+        self._known = max(granted.committed for granted in self._yes.values())
+        self._elect()
+        if not has_majority(self._needed, tuple(self._yes)):
+            self.stage = Stage.CLAIMING
+            return self._questions()
+        self.log += entries
+        self.ended = ended(entries)
+        self._no = {}
+        self.stage = Stage.ADOPTED
+        return [OpenJournal(tuple(entries))]
+
+    def _elect(self) -> None:
+        self._needed = self._sets.needed(max(self._known, self.committed))
+        self._voters = everyone(self._needed)
 
     def _append(self, event: Opened) -> list[Effect]:
-        head = opening(self.log) if self.stage is Stage.ADOPTED else ()
+        first = self.stage is Stage.ADOPTED
+        head = opening(self.log) if first else ()
         kinds = [draft.kind for draft in event.drafts]
+        self._sets.check_change(event.drafts, max(self._known, self.committed), owning=self.stage is Stage.OWNING)
         self.ended = check_drafts(self.fence, head, kinds, end=self.ended)
-        if self.stage is Stage.ADOPTED:
-            self._sent = {voter: self._meets_at(self._yes.get(voter)) for voter in self._voters}
-            self._own_from = self._adopted + len(head)
-            self._no = {}
-            self.stage = Stage.OPENING
-        self.log += chain(tip_of(self.task, self.log), self.fence, event.at, event.drafts)
-        return [self._send(voter, self._sent[voter]) for voter in self._voters]
-
-    def _meets_at(self, granted: Granted | None) -> int:
-        # Where a voter's journal surely equals this one. A wrong guess costs one refusal.
-        if granted is None:
-            return self._adopted
-        if granted.tip.seq <= len(self.log) and self._tip_at(granted.tip.seq).hash == granted.tip.hash:
-            return granted.tip.seq
-        return granted.committed
-
-    def _tip_at(self, seq: int) -> Tip:
-        return tip_of(self.task, self.log[seq - 1 : seq]) if seq else genesis(self.task)
-
-    def _send(self, voter: str, after: int) -> Effect:
-        self._sent[voter] = len(self.log)
-        self._told[voter] = self.committed
-        entries = tuple(self.log[after:])
-        return SendAppend(
-            voter, Append(self.task, self.fence, after, self._tip_at(after).hash, entries, self.committed)
-        )
+        before = len(self.log)
+        entries = chain(tip_of(self.task, self.log), self.fence, event.at, event.drafts)
+        self._sets.follow(entries)
+        self._elect()
+        for voter in self._voters:
+            self._shipping.begin(voter, self._yes.get(voter))
+        self.log += entries
+        if not first:
+            return [*self._shipping.grown(self._voters, before, self.committed)]
+        self._own_from = before + len(head)
+        self.stage = Stage.OPENING
+        return [*self._shipping.catch_up(self._voters, self.committed)]
 
     def _answered(self, event: AppendAnswered) -> list[Effect]:
         voter, answer = event.voter, event.answer
         if isinstance(answer, Refused):
             if answer.reason is not Refusal.GAP:
                 return self._refused(voter, answer)
-            # Committed prefixes agree, so there its journal meets this one.
-            return [self._send(voter, min(answer.committed, len(self.log)))]
-        return self._acknowledged(voter, answer)
-
-    def _acknowledged(self, voter: str, answer: Appended) -> list[Effect]:
-        if answer.fence != self.fence or self._tip_at(answer.seq)[1:] != (answer.seq, answer.hash):
-            raise InvariantViolation(f"{self.task}: {voter} acknowledged entry {answer.seq}, which is not ours")
+            return [self._shipping.gap(voter, answer, self.committed)]
         self._no.pop(voter, None)
-        self._acked[voter] = max(self._acked.get(voter, 0), answer.seq)
-        effects: list[Effect] = []
-        commit = self._majority_has()
-        if commit > self.committed and commit >= self._own_from:
+        self._shipping.acknowledged(voter, answer)
+        effects = self._commit()
+        if not self.changing:
+            self._elect()
+        return [*effects, *self._shipping.follow_up(self._voters, self.committed)]
+
+    def _commit(self) -> list[Effect]:
+        before = self.committed
+        # A change of voters that is committed by both sets leaves what follows it to the new one.
+        while (commit := self._majority_has()) > self.committed:
             self.committed, self.stage = commit, Stage.OWNING
-            effects.append(Committed(commit))
-        return effects + [self._send(each, self._acked[each]) for each in self._voters if self._needs_word(each)]
+            self._needed = self._sets.needed(commit)
+        return [Committed(self.committed)] if self.committed > before else []
 
     def _majority_has(self) -> int:
-        for seq in sorted(self._acked.values(), reverse=True):
-            if has_majority(self._sets, tuple(each for each, acked in self._acked.items() if acked >= seq)):
-                return seq
-        return 0
-
-    def _needs_word(self, voter: str) -> bool:
-        # One voter alone knows by itself; others hear of a commit even when nothing follows it.
-        caught_up = self._acked.get(voter) == len(self.log)
-        return caught_up and len(self._voters) > 1 and self._told[voter] < self.committed
+        shipping = self._shipping
+        reached = (seq for seq in shipping.positions() if has_majority(self._needed, shipping.acked(seq)))
+        commit = next(reached, 0)
+        return commit if commit >= self._own_from else 0
 
     def _send_again(self) -> list[Effect]:
         match self.stage:
             case Stage.ASKING | Stage.CLAIMING:
                 return self._questions()
             case Stage.READING:
-                return [ReadPrefix(self._sources[0], self._reading)]
+                return [self._prefix.ask()]
             case Stage.OPENING | Stage.OWNING:
-                # To those that have everything too: the word of the last commit may be what was lost.
-                return [
-                    self._send(voter, self._acked.get(voter, self._meets_at(self._yes.get(voter))))
-                    for voter in self._voters
-                    if len(self._voters) > 1 or self._acked.get(voter, -1) < len(self.log)
-                ]
+                return [*self._shipping.catch_up(self._voters, self.committed)]
             case _:
                 return []

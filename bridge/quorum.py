@@ -21,7 +21,7 @@ candidate's side is ``proposer``.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -39,7 +39,8 @@ class Refusal(StrEnum):
     GRANTED_ELSEWHERE = "granted_elsewhere"  # a short grant for another candidate is running
     GAP = "gap"  # the append does not continue what the voter has
     PURGED = "purged"  # only a tombstone is left
-    UNKNOWN_VOTER = "unknown_voter"
+    UNKNOWN_VOTER = "unknown_voter"  # it is not the voter that was asked (``voterid``)
+    MISPLACED = "misplaced"  # the dispatch was placed by another version of the member list (``placement``)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,11 +89,19 @@ class Granted:
 
 @dataclass(frozen=True, slots=True)
 class Appended:
-    """An append's yes: an acknowledgement is bound to its fence, position and hash."""
+    """An append's yes: an acknowledgement is bound to its fence, position and hash.
+
+    Attributes:
+        fence: of the append.
+        seq: up to where the voter's journal equals the sender's.
+        hash: at that position.
+        committed: what the voter knows to be committed after it. Not part of what is acknowledged.
+    """
 
     fence: Fence
     seq: int
     hash: str
+    committed: int = field(default=0, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,7 +228,7 @@ def decide_append(
         max(view.promised, append.fence), tip, committed, granted, view.granted_until_ms, view.purged
     )
     end_hash = append.entries[-1].hash if append.entries else append.after_hash
-    return after, AppendPlan(cut_from, add), Appended(append.fence, end, end_hash)
+    return after, AppendPlan(cut_from, add), Appended(append.fence, end, end_hash, committed)
 
 
 def decide_dispatch(

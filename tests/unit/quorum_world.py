@@ -8,7 +8,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from bridge.journal import TERMINAL, Draft, Entry, Fence, Kind, tip_of, verify
+from bridge.catchup import DEFAULT_BOUNDS, Bounds, chunk, holds
+from bridge.journal import TERMINAL, Draft, Entry, Fence, Kind, verify
+from bridge.jsontext import write
 from bridge.proposal import (
     AppendAnswered,
     Began,
@@ -28,10 +30,11 @@ from bridge.proposal import (
     SendPreVote,
 )
 from bridge.proposer import Proposer, Stage
-from bridge.quorum import Refused, VoterView, decide_append, decide_claim
+from bridge.quorum import Append, Refused, VoterView, decide_append, decide_claim
 from bridge.seal import AFTER_END
 from bridge.tombstone import decide_purge
 from bridge.voterid import misdirected
+from bridge.voterset import alone
 
 TASK = "t"
 
@@ -62,6 +65,7 @@ class World:
     """Everything that happens, one numbered choice at a time."""
 
     names: tuple[str, ...]
+    bounds: Bounds = DEFAULT_BOUNDS
     now_ms: int = 0
     disks: dict[str, Disk] = field(default_factory=dict)
     candidates: list[Proposer] = field(default_factory=list)
@@ -70,6 +74,7 @@ class World:
     owners: dict[int, str] = field(default_factory=dict)
     lost: list[Lost] = field(default_factory=list)
     drafts: int = 0
+    appends: list[Append] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.disks = {name: Disk(name) for name in self.names}
@@ -87,9 +92,9 @@ class World:
             disk.view, disk.entries = purged[0], []
         return purged is not None
 
-    def stand(self, n: int) -> Proposer:
+    def stand(self, n: int, *sets: tuple[str, ...]) -> Proposer:
         """Another session wants the handoff; sessions may well choose the same n."""
-        candidate = Proposer(TASK, Fence(n, f"s{len(self.candidates)}"), (self.names,))
+        candidate = Proposer(TASK, Fence(n, f"s{len(self.candidates)}"), sets or (self.names,), self.bounds)
         self.candidates.append(candidate)
         self.tell(candidate, Began())
         return candidate
@@ -97,8 +102,14 @@ class World:
     def offer(self, candidate: Proposer, *kinds: Kind) -> None:
         """The owner appends something."""
         self.drafts += 1
-        body = f'{{"x":{self.drafts}}}'.encode()
+        body = write({"x": self.drafts, "voters": self.names})
         self.tell(candidate, Opened(self.now_ms, [Draft(kind, body) for kind in kinds]))
+
+    def change(self, owner: Proposer, *names: str) -> None:
+        """The owner wants other voters; new ones begin empty."""
+        for name in names:
+            self.disks.setdefault(name, Disk(name))
+        self.tell(owner, Opened(self.now_ms, [Draft(Kind.VOTERS, write({"voters": names}))]))
 
     def tell(self, candidate: Proposer, event: Event) -> None:
         for effect in candidate.handle(event):
@@ -121,6 +132,10 @@ class World:
         disk = self.disks[effect.voter]
         answer = self.answer(candidate.fence, disk, effect)
         self.network.append(Message("", lambda: self.tell(candidate, answer)))
+
+    def elapse(self, candidate: Proposer) -> None:
+        """Nothing has come for a while."""
+        self.tell(candidate, Elapsed())
 
     def run(self, away: str = "") -> None:
         """Deliver everything, in order; messages to one voter are lost while it is away."""
@@ -149,11 +164,14 @@ class World:
                 disk.view = claimed[0]
                 return ClaimAnswered(asked.voter, fence, claimed[1])
             case ReadPrefix():
-                prefix = tuple(disk.entries[: asked.tip.seq])
-                there = tip_of(TASK, prefix) == asked.tip
-                return PrefixRead(asked.voter, asked.tip, prefix if there else None)
+                there = holds(disk.view, asked.tip, disk.hash_at)
+                prefix = chunk(disk.entries[: asked.tip.seq], asked.after, self.bounds)
+                return PrefixRead(asked.voter, asked.tip, prefix if there else None, asked.after)
             case SendAppend():
-                appended = decide_append(disk.view, asked.append, disk.hash_at, voters=len(self.names))
+                self.appends.append(asked.append)
+                log = [*disk.entries[: asked.append.after_seq], *asked.append.entries]
+                voters = 1 if alone(log, disk.view.committed, disk.id) else len(self.disks)
+                appended = decide_append(disk.view, asked.append, disk.hash_at, voters=voters)
                 if isinstance(appended, Refused):
                     return AppendAnswered(asked.voter, fence, appended)
                 disk.view, plan, acknowledged = appended
