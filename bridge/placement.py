@@ -1,0 +1,112 @@
+"""Which voters a new handoff gets: three of the members by rendezvous hash, or the other host of a pair.
+
+The member list is a journal of its own under the reserved task id ``MEMBERS``: its voters are the members, and a
+``voters`` entry changes it by the joint rule like any other voter set (``voterset``). Its version is the position
+of the entry that named the members. It never comes from gossip.
+
+The failure this prevents: one message dispatched twice, at two sidecars that know different lists, each with a
+majority of another three. So a voter refuses a first ``dispatched`` of another version than its own; a new list is
+used for placing only when so many hold it that no old three has a majority without one of them; and while repeats
+of messages that were placed by the old list may still come, a candidate claims at both lists' voters.
+
+This file must not know who is alive.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from hashlib import sha256
+from typing import NamedTuple
+
+from bridge.journal import Entry, Kind
+from bridge.jsontext import parse_stored
+from bridge.quorum import Append, Refusal, Refused, VoterView
+from bridge.voterset import Voters, VoterSets
+
+MEMBERS = "members"
+VOTERS_PER_HANDOFF = 3
+
+
+class MemberList(NamedTuple):
+    """The durable record of who may vote.
+
+    Attributes:
+        version: position of the entry that named them; 0 for a list that was never formed.
+        members: ids of all voters.
+    """
+
+    version: int
+    members: Voters
+
+
+def member_list(entries: Iterable[Entry], committed: int) -> MemberList:
+    """The list that a voter holds: the newest that its journal of the list names and knows to be committed.
+
+    Raises:
+        BrokenChain: a change names nobody.
+    """
+    sets = VoterSets(((),)).follow(entry for entry in entries if entry.seq <= committed)
+    return MemberList(sets.since, sets.newest)
+
+
+def chosen(task: str, members: Sequence[str], count: int = VOTERS_PER_HANDOFF) -> Voters:
+    """A task's voters by rendezvous hash: the same for everybody who knows the same members, in any order.
+
+    A member that comes or goes moves only the tasks that it gains or loses.
+    """
+
+    def weight(member: str) -> tuple[bytes, str]:
+        return sha256(f"{task}\0{member}".encode()).digest(), member
+
+    return tuple(sorted(members, key=weight)[:count])
+
+
+def placed(task: str, lists: Sequence[MemberList]) -> tuple[Voters, ...]:
+    """The voter sets that a candidate for a task claims at when it knows no journal of it.
+
+    Args:
+        task: public task id.
+        lists: in force now, last, and before it those within whose time a message may have come that is repeated
+            now. Usually one.
+    """
+    return tuple(dict.fromkeys(chosen(task, each.members) for each in lists))
+
+
+def paired(owner: str, pair: tuple[str, str]) -> tuple[Voters, ...]:
+    """The voter sets of a handoff that is dispatched at one of two hosts: the other one alone.
+
+    So either can take over alone with everything, and never both: an owner commits only what the other one has.
+    """
+    first, second = pair
+    return ((second if owner == first else first,),)
+
+
+def usable(old: MemberList, holders: Sequence[str]) -> bool:
+    """Whether a list that is committed may be used for placing instead of the old one.
+
+    Args:
+        old: the list before.
+        holders: members of the old list that are known to hold the new one, and so refuse to be placed by the old.
+    """
+    behind = sum(member not in holders for member in old.members)
+    voters = min(VOTERS_PER_HANDOFF, len(old.members))
+    return 2 * min(behind, voters) <= voters
+
+
+def misplaced(view: VoterView, append: Append, held: MemberList) -> Refused | None:
+    """A voter's answer to the first append of a journal that was placed by another list; None where it may go on.
+
+    Asked before ``decide_append``. What is known to be committed, or was adopted from an older owner, was let pass
+    when it began: such a journal only catches up here, and the list may have changed since.
+
+    Raises:
+        MalformedJson: the body of ``dispatched`` is not JSON.
+    """
+    first = append.entries[0] if append.entries else None
+    if first is None or first.kind is not Kind.DISPATCHED or append.committed or first.fence != append.fence:
+        return None
+    body = parse_stored(first.body or b"{}")
+    right = [*chosen(append.task, held.members)]
+    if body.get("list") == held.version and body.get("voters") == right:
+        return None
+    return Refused(Refusal.MISPLACED, view.promised, view.tip, view.committed)
