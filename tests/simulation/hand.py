@@ -1,0 +1,210 @@
+"""One handoff at one sidecar: the real proposer as candidate and owner, and the fold of what it holds.
+
+A shell around ``bridge.proposer``: effects go out as messages, answers come back as news, drafts become entries,
+and only what is committed is acted upon. This file must not contain a rule about journals. The failure that a
+shell can add, and that this one must not: to act, or to show, before the commit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from bridge.handoff import Handoff, State
+from bridge.journal import Draft, Entry, Fence, Kind
+from bridge.jsontext import write
+from bridge.proposal import (
+    Began,
+    Committed,
+    Effect,
+    Elapsed,
+    Event,
+    Lost,
+    Opened,
+    OpenJournal,
+    SendAppend,
+)
+from bridge.proposer import Proposer, Stage
+from bridge.quorum import Append, Appended, Refusal, Refused
+from tests.simulation.pursuit import Pursuit
+
+if TYPE_CHECKING:
+    from tests.simulation.sidecar import Sidecar
+
+Json = dict[str, Any]
+
+
+class Hand:
+    """A candidacy, and the ownership that may come of it.
+
+    Args:
+        car: the sidecar that wants it.
+        task: which handoff.
+        fence: that it claims.
+        reason: why it is claimed.
+
+    Attributes:
+        proposer: the rules.
+        handoff: fold of the proposer's journal.
+        owner: its claim is committed: it may act.
+        lost: this fence is over for this sidecar.
+        began_us: when it stood.
+        heard_us: when it last heard of a voter.
+    """
+
+    def __init__(self, car: Sidecar, task: str, fence: Fence, reason: str) -> None:
+        self.car, self.task, self.fence, self.reason = car, task, fence, reason
+        self.proposer = Proposer(task, fence, (car.world.voter_ids,))
+        self.handoff = Handoff.absent(task)
+        self.owner = False
+        self.lost = False
+        self.began_us = self.heard_us = car.kernel.now
+        self.pursuit: Pursuit | None = None
+        self.recorded: dict[str, int] = {}
+        self._proven: dict[str, int] = {}
+        self._acked: dict[str, int] = {}
+        self._waiting: list[tuple[int, Callable[[], None]]] = []
+
+    @property
+    def log(self) -> list[Entry]:
+        """The journal as this sidecar holds it, committed or not."""
+        return self.proposer.log
+
+    @property
+    def committed(self) -> int:
+        """Up to where it may be shown."""
+        return self.proposer.committed
+
+    @property
+    def settled(self) -> bool:
+        """All that it wrote is committed."""
+        return self.owner and self.committed == len(self.log)
+
+    def begin(self) -> None:
+        """Stand for it."""
+        self.tell(Began())
+
+    def tell(self, news: Event) -> None:
+        """News for the rules; what they want is carried out in order."""
+        for effect in self.proposer.handle(news):
+            if self.lost:
+                return
+            self._carry_out(effect)
+
+    def heard(self, sent_ms: int, voter: str, news: Event) -> None:
+        """A voter has answered what was sent at ``sent_ms``."""
+        answer = getattr(news, "answer", None)
+        known = not (isinstance(answer, Refused) and answer.reason is Refusal.UNKNOWN_VOTER)
+        if known:
+            self.car.renewed(voter, sent_ms)
+        if self.lost:
+            return
+        self.heard_us = self.car.kernel.now
+        if isinstance(answer, Appended):
+            self._proven[voter] = max(self._proven.get(voter, 0), sent_ms)
+            self._acked[voter] = max(self._acked.get(voter, 0), answer.seq)
+        self.tell(news)
+
+    def tick(self) -> None:
+        """Some time has passed."""
+        patience = self.car.patience_us if not self.settled else 8 * self.car.patience_us
+        behind = not self.settled or any(
+            self._acked.get(each, 0) < len(self.log) for each in self.car.world.voter_ids
+        )
+        if behind and self.car.kernel.now - self.heard_us > patience:
+            self.heard_us = self.car.kernel.now
+            self.tell(Elapsed())
+        elif self.owner and self.car.may_write() and not self.fresh():
+            self.prove()
+
+    def fresh(self) -> bool:
+        """Whether it may begin effects and call its reads fresh: the lease lives, and since its last lapse a
+        majority has taken an append under this fence (somebody may have claimed in between)."""
+        car = self.car
+        # What it gave up may be another's before it hears that this is committed.
+        if not self.owner or self.lost or self.handoff.state is State.ORPHANED:
+            return False
+        return car.may_write() and car.majority(self._proven) >= car.regained_ms
+
+    def prove(self) -> None:
+        """Ask the voters to take an empty append, which only the owner can make them do."""
+        at = self.log[self.committed - 1]
+        for voter in self.car.world.voter_ids:
+            append = Append(self.task, self.fence, at.seq, at.hash, (), self.committed)
+            self.car.ask(self, SendAppend(voter, append))
+
+    def write(self, drafts: Sequence[Draft], then: Callable[[], None] | None = None) -> int:
+        """Append; ``then`` happens once that is committed. Returns the position."""
+        before = len(self.log)
+        effects = self.proposer.handle(Opened(self.car.clock.wall_ms(), drafts))
+        for entry in self.log[before:]:
+            self.handoff.apply(entry, trusted=True)
+        at = len(self.log)
+        if then is not None:
+            self._waiting.append((at, then))
+        for effect in effects:
+            self._carry_out(effect)
+        return at
+
+    def when_committed(self, seq: int, then: Callable[[], None]) -> None:
+        """Do something once a position is committed."""
+        if self.committed >= seq:
+            then()
+        else:
+            self._waiting.append((seq, then))
+
+    def drop(self) -> None:
+        """It is over here: nothing more is written, shown or followed under this fence."""
+        self.lost = True
+        self._waiting = []
+        if self.pursuit is not None:
+            self.pursuit.stop()
+        self.car.dropped(self)
+
+    def _carry_out(self, effect: Effect) -> None:
+        match effect:
+            case OpenJournal():
+                self._open(effect.entries)
+            case Committed():
+                self._moved(effect.seq)
+            case Lost():
+                self.car.promised(self.task, effect.promised.n)
+                self.drop()
+            case _:
+                self.car.ask(self, effect)
+
+    def _open(self, entries: Sequence[Entry]) -> None:
+        drafts = [Draft(Kind.CLAIMED, write({"owner": self.car.name, "reason": self.reason}))]
+        if entries:
+            self.handoff = Handoff.fold(self.task, entries)
+        else:
+            body = self.car.front.wanted.get(self.task)
+            if body is None:
+                self.drop()  # nobody has it, and nobody here knows what it was
+                return
+            drafts.insert(0, Draft(Kind.DISPATCHED, write(body)))
+        self.write(drafts)
+
+    def _moved(self, seq: int) -> None:
+        watch = self.car.world.watch
+        watch.committed(self, seq)
+        if not self.owner:
+            self.owner = True
+            self.car.kernel.note(f"{self.car.name} owns {self.task} under {self.fence.n} ({self.reason})")
+            watch.owns(self)
+            self.recorded = {body["id"]: 0 for body in self.handoff.inputs}
+            self.pursuit = Pursuit(self)
+            self.car.front.owned(self)
+            self.pursuit.decide()
+        ready = [then for at, then in self._waiting if at <= seq]
+        self._waiting = [(at, then) for at, then in self._waiting if at > seq]
+        for then in ready:
+            if not self.lost:
+                then()
+        if not self.lost:
+            self.car.front.moved(self.task)
+
+    @property
+    def candidate(self) -> bool:
+        """Still on the way to ownership."""
+        return not self.owner and self.proposer.stage is not Stage.LOST

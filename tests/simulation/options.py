@@ -1,0 +1,81 @@
+"""Swarm options: every seed switches on a random subset of the faults, and draws how hard each of them strikes.
+
+With all faults on at once most worlds die early and alike; a world with three kinds of trouble goes deep in them
+(Groce et al., Swarm Testing, 2012). This file must not know how a fault is made.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, field
+
+TTL_MS = 1_000
+MARGIN_MS = 100
+
+FAULTS = (
+    "loss", "repeat", "slow", "partition", "kill_effect", "kill", "power", "pause", "disk_dead", "disk_lost",
+    "drift", "jump", "freeze", "agent_kill", "agent_hang", "agent_breaks", "client_moves", "cancel", "twice",
+    "eager",
+)  # fmt: skip
+
+
+@dataclass
+class Options:
+    """What may go wrong in a world, and what its work is.
+
+    Attributes:
+        on: the kinds of fault that are switched on.
+        voters: 1 (a database of its own) or 3 (one beside each sidecar).
+        sidecars: how many.
+        tasks: how many.
+        safety_ms: how long faults strike before everything is healed.
+        loss, repeat, slow: of each message.
+        slow_ms: a delayed message is delayed by up to this.
+        pace_ms: mean time between two events of an agent, more or less.
+        every_ms: mean time between faults that strike by the clock.
+        fuse: mean number of effects between kills at an effect.
+    """
+
+    on: frozenset[str] = frozenset()
+    voters: int = 3
+    sidecars: int = 3
+    tasks: int = 1
+    safety_ms: int = 4_000
+    loss: float = 0.0
+    repeat: float = 0.0
+    slow: float = 0.0
+    slow_ms: int = 50
+    pace_ms: int = 20
+    every_ms: int = 500
+    fuse: int = 0
+    rates: dict[str, float] = field(default_factory=dict)
+
+    def has(self, fault: str) -> bool:
+        """Whether a kind of fault is switched on."""
+        return fault in self.on
+
+
+def drawn(rng: random.Random) -> Options:
+    """The options of a seed."""
+    on = frozenset(fault for fault in FAULTS if rng.random() < 0.35)
+    hard = rng.choice((0.02, 0.05, 0.15))
+    voters = 1 if rng.random() < 0.25 else 3
+    options = Options(
+        on,
+        voters=voters,
+        sidecars=3 if voters == 3 else rng.choice((2, 3)),
+        tasks=rng.choice((1, 1, 1, 2, 3)),
+        safety_ms=rng.choice((1_500, 3_000, 5_000)),
+        loss=hard if "loss" in on else 0.0,
+        repeat=hard if "repeat" in on else 0.0,
+        slow=hard if "slow" in on else 0.0,
+        slow_ms=rng.choice((10, 100, 1_500)),
+        pace_ms=rng.choice((5, 20, 100)),
+        every_ms=rng.choice((250, 600, 1_500)),
+        fuse=rng.choice((30, 100, 300)) if "kill_effect" in on else 0,
+    )
+    wild = "freeze" in on
+    for name in "abcd":
+        spread = 0.4 if wild else 0.03
+        options.rates[name] = 1.0 + (rng.random() * 2 - 1) * spread if "drift" in on else 1.0
+    return options

@@ -1,0 +1,291 @@
+"""What an owner does with its handoff: the real recovery and reconciliation rules between a journal and an agent.
+
+``bridge.recovery.decide`` says what to do, ``bridge.a2a.reconcile.Run`` what an agent's event means for clients;
+this shell asks the agent, journals what they say, and does nothing before it is committed. It must not know how a
+journal is replicated. The failure it must not add: an agent that is asked under a lease that has lapsed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from bridge.a2a.dialect import CANCELED, FAILED, INPUT_REQUIRED
+from bridge.a2a.extension import NO_MARKS, Marks
+from bridge.a2a.outcomes import Finish, Outcome, Replay, Reply, Rewind, Step, Suspend, drafts
+from bridge.a2a.reconcile import Run
+from bridge.a2a.shown import Shown
+from bridge.handoff import State
+from bridge.journal import Draft, Kind
+from bridge.jsontext import write
+from bridge.recovery import (
+    BoundRun,
+    Cancel,
+    DeadLetter,
+    Limits,
+    Reattach,
+    Resume,
+    Review,
+    Situation,
+    Wait,
+    decide,
+)
+from tests.simulation.agents import Heard
+from tests.simulation.kernel import MS
+
+if TYPE_CHECKING:
+    from tests.simulation.hand import Hand
+
+Json = dict[str, Any]
+HANG_MS = 1_500
+AGAIN_MS = 120
+LIMITS = Limits()
+
+
+class Pursuit:
+    """Drives the agent for one owned handoff.
+
+    Attributes:
+        shown: what clients were shown, as the rules see it.
+        exact: nothing of this run was missed, so the task must end as this run made it.
+    """
+
+    def __init__(self, hand: Hand) -> None:
+        self.hand, self.car = hand, hand.car
+        self.shown = Shown.fold(hand.log)
+        self.exact = True
+        self.run: Run | None = None
+        self._agent_run = ""
+        self._gone = False
+        self._asking = 0  # number of the request whose answers count
+        self._busy = False
+        self._progress_us = hand.car.kernel.now
+
+    # --- what to do -------------------------------------------------------------------------------------------
+
+    def decide(self) -> None:
+        """Ask the rules, and do it."""
+        hand, car = self.hand, self.car
+        if hand.lost or hand.handoff.terminal is not None:
+            return
+        if self._busy and not hand.handoff.cancel_pending:
+            return
+        if not hand.fresh():
+            car.later(AGAIN_MS, self.decide)
+            return
+        seen = Situation(claimable=True, mine=True, agent_ready=car.agent.alive, bound_run=self._bound_run())
+        decision = decide(hand.handoff, seen, LIMITS)
+        match decision:
+            case Wait(reason="no_agent"):
+                self._orphan("no_agent_here")
+            case Wait():
+                pass
+            case Reattach(bound=bound):
+                self._agent_run = bound["task"]
+                self._request(fresh=False, then=self._attach)
+            case Resume():
+                self._begin()
+            case Cancel(bound=bound):
+                self._end(CANCELED, "canceled", bound)
+            case DeadLetter(reason=reason):
+                self._end(FAILED, reason, None)
+            case Review(reason=reason):
+                hand.write([Draft(Kind.REVIEW, write({"reason": reason}))])
+
+    def _bound_run(self) -> BoundRun:
+        bound = self.hand.handoff.bound
+        return BoundRun.UNKNOWN if not self._gone and self.car.reaches_run(bound) else BoundRun.GONE
+
+    def note_input(self, body: Json) -> None:
+        """A later message stands in the journal."""
+        self.shown.apply(Kind.INPUT, body)
+
+    def input_committed(self, body: Json) -> None:
+        """A later message is durable: the run gets it, if it waits for one here."""
+        if self.hand.handoff.state is not State.SUSPENDED:
+            return
+        if self.run is not None and self._agent_run and not self._gone:
+            self._follow(body)
+        else:
+            self._busy = False
+            self.decide()
+
+    def tick(self) -> None:
+        """Some time has passed."""
+        hand = self.hand
+        if not self._busy or hand.handoff.terminal is not None or hand.handoff.state is not State.RUNNING:
+            return
+        if self.car.kernel.now - self._progress_us > HANG_MS * MS and hand.settled and hand.fresh():
+            self.car.hung[self._agent_run] = True
+            self._orphan("agent_hangs")
+
+    def stop(self) -> None:
+        """Another session owns it, or it was given up: nothing that the run still says counts."""
+        self._asking += 1
+        bound = self.hand.handoff.bound
+        if self._agent_run and bound is not None and bound["endpoint"] == self.car.agent.name:
+            self.car.agent.cancel(self.car, self._agent_run)
+
+    # --- requests to the agent --------------------------------------------------------------------------------
+
+    def _request(self, *, fresh: bool, then: Callable[[], None]) -> None:
+        """Record that the agent is about to be asked; ask once that is durable, under a living lease."""
+        self._busy = True
+        self._asking += 1
+        self._progress_us = self.car.kernel.now
+        asking = self._asking
+        name = "" if fresh else self._agent_run
+
+        def ask() -> None:
+            if self.hand.lost or asking != self._asking:
+                return
+            if not self.hand.fresh():
+                self.car.later(AGAIN_MS, ask)
+                return
+            self.car.world.watch.acts(self.hand)
+            then()
+
+        body = {"endpoint": self.car.agent.name, "task": name, "context": "C", "fresh": fresh}
+        self.hand.write([Draft(Kind.BOUND, write(body))], ask)
+
+    def _begin(self) -> None:
+        hand = self.hand
+        self._gone, self.exact = False, True
+        self.run = Run(self.shown, fresh=hand.handoff.attempts == 0, seed=self.car.world.seed_task(hand.task))
+        self._agent_run = ""
+        self._request(fresh=True, then=self._begin_run)
+
+    def _begin_run(self) -> None:
+        assert self.run is not None
+        cut = self.shown.cut.state if self.shown.cut is not None and not self.run.fresh else None
+        owed = self.run.owed
+        work = self.car.world.works[self.hand.task]
+        message = None if owed is None else owed["message"]
+        self.car.agent.begin_run(self.car, work, cut, message, self._heard())
+
+    def _attach(self) -> None:
+        self.exact = False
+        self.car.agent.attach(self.car, self._agent_run, self._heard())
+
+    def _follow(self, body: Json) -> None:
+        def send() -> None:
+            self.car.agent.follow_up(self.car, self._agent_run, body["message"], self._heard())
+
+        self._request(fresh=False, then=send)
+
+    def _heard(self) -> Heard:
+        asking = self._asking
+
+        def current(act: Callable[..., None]) -> Callable[..., None]:
+            def guarded(*args: Any) -> None:
+                if asking == self._asking and not self.hand.lost and self.hand.handoff.terminal is None:
+                    act(*args)
+
+            return guarded
+
+        return Heard(
+            current(self._begun), current(self._snapshot), current(self._event), current(self._ended),
+            current(self._refused),
+        )  # fmt: skip
+
+    # --- what the agent says ----------------------------------------------------------------------------------
+
+    def _begun(self, name: str) -> None:
+        self._agent_run = name
+        body = {"endpoint": self.car.agent.name, "task": name, "context": "C", "fresh": False}
+        self.hand.write([Draft(Kind.BOUND, write(body))])
+
+    def _snapshot(self, task: Json | None) -> None:
+        if task is None:
+            self._gone, self._busy = True, False
+            self.decide()
+            return
+        if self.run is None:
+            fresh = self.hand.handoff.attempts <= 1
+            self.run = Run(self.shown, fresh=fresh, reattached=True, seed=self.car.world.seed_task(self.hand.task))
+        self._progress_us = self.car.kernel.now
+        self.car.kernel.fired["reattached"] += 1
+        before = self._asking
+        self._take(self.run.snapshot(task))
+        if self.hand.handoff.terminal is not None or self._asking != before:
+            return
+        answer = self.shown.owed(task)
+        if answer is not None:
+            self._follow(answer)
+        elif self.shown.awaits(task) and self.hand.handoff.state is not State.SUSPENDED:
+            self._busy = False
+            self.hand.write([Draft(Kind.SUSPENDED, write({"state": INPUT_REQUIRED}))])
+
+    def _event(self, event: Json, saved: Json | None) -> None:
+        assert self.run is not None
+        self._progress_us = self.car.kernel.now
+        self._take(self.run.receive(event, NO_MARKS if saved is None else Marks(saved)))
+
+    def _take(self, outcomes: list[Outcome]) -> None:
+        if not outcomes:
+            self.car.kernel.fired["event swallowed"] += 1
+            return
+        fired = self.car.kernel.fired
+        replay: Json | None = None
+        written = drafts(outcomes)
+        for outcome in outcomes:
+            if isinstance(outcome, Suspend):
+                self._busy = False
+            elif isinstance(outcome, Replay):
+                replay = outcome.message
+                fired["answer replayed"] += 1
+            elif isinstance(outcome, Rewind):
+                fired["rewound"] += 1
+            elif isinstance(outcome, Step):
+                fired["checkpoint"] += 1
+            elif isinstance(outcome, Finish | Reply):
+                self._busy = False
+        if written:
+            self.hand.write(written)
+        if self.hand.handoff.terminal is not None:
+            self._tell_truth()
+        if replay is not None:
+            self._follow(replay)
+
+    def _tell_truth(self) -> None:
+        running = self.car.agent.runs.get(self._agent_run)
+        if running is not None and running.model.state.ended and self.exact:
+            self.car.world.watch.told(self.hand.task, self.hand.log[-1].hash, running.model.state)
+
+    def _ended(self, ended: bool) -> None:
+        """The stream is over. That is no death: where nothing was settled by it, the agent is asked."""
+        if not self._busy:
+            return
+        if self._agent_run:
+            self._request(fresh=False, then=self._attach)
+        else:
+            self._orphan("agent_gone")
+
+    def _refused(self) -> None:
+        self._orphan("agent_gone")
+
+    # --- endings ----------------------------------------------------------------------------------------------
+
+    def _orphan(self, reason: str) -> None:
+        hand = self.hand
+        if hand.handoff.state not in (State.CLAIMED, State.RUNNING, State.SUSPENDED):
+            return
+        self._busy = False
+        self._asking += 1
+        self.car.kernel.fired[f"orphaned: {reason}"] += 1
+        hand.write([Draft(Kind.ORPHANED, write({"reason": reason, "by": self.car.name}))], hand.drop)
+
+    def _end(self, state: str, reason: str, bound: Json | None) -> None:
+        self._asking += 1
+        self._busy = False
+        if bound is not None and bound["task"] and bound["endpoint"] == self.car.agent.name:
+            self.car.agent.cancel(self.car, bound["task"])
+        seed = self.car.world.seed_task(self.hand.task)
+        run = self.run or Run(self.shown, fresh=self.hand.handoff.attempts <= 1, reattached=True, seed=seed)
+        message = {
+            "messageId": f"{self.hand.task}-{self.hand.fence.n}",
+            "role": "ROLE_AGENT",
+            "parts": [{"text": reason}],
+        }
+        self.car.kernel.fired[f"ended: {reason}"] += 1
+        self.hand.write(drafts(run.finish_by_sidecar(state, message, reason=reason)))

@@ -1,0 +1,166 @@
+"""A world: everything of one seed put together, its two phases, and what its checkers may ask of it.
+
+First faults strike and only safety is demanded; then everything is healed and every task must finish. This file
+wires; it must not decide.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bridge.journal import TERMINAL, Entry
+from bridge.jsontext import parse_stored
+from tests.simulation.agents import AgentHost, Work
+from tests.simulation.checkers.all import Watch
+from tests.simulation.clients import Client
+from tests.simulation.database import Database
+from tests.simulation.disk import Stored
+from tests.simulation.faults import Faults
+from tests.simulation.kernel import MS, Kernel
+from tests.simulation.network import Network
+from tests.simulation.options import Options, drawn
+from tests.simulation.sidecar import Sidecar
+
+Json = dict[str, Any]
+HEALED_MS = 30_000
+STEPS_MAX = 60_000
+
+
+class World:
+    """One seed's world.
+
+    Args:
+        seed: everything follows from it.
+        options: instead of those that the seed would draw.
+
+    Attributes:
+        voter_ids: the voter set of every handoff here.
+        voter_hosts: where each of those ids is, or was.
+        works: what each task is about.
+        faulty: faults may strike.
+    """
+
+    def __init__(self, seed: int, options: Options | None = None) -> None:
+        self.seed = seed
+        self.kernel = Kernel(seed)
+        self.options = options or drawn(self.kernel.rng)
+        self.network = Network(self.kernel, self.options)
+        self.watch = Watch(self)
+        self.faulty = True
+        self.runs = 0
+        peers = self.options.voters > 1
+        self.names = ["a", "b", "c", "d", "e"][: self.options.sidecars]
+        self.database = None if peers else Database(self, "db")
+        self.voter_ids: tuple[str, ...] = tuple(self.names[: self.options.voters]) if peers else ("db",)
+        self.sidecars = [Sidecar(self, name, votes=peers) for name in self.names]
+        self.hosts: list[Sidecar | Database] = [*self.sidecars]
+        if self.database is not None:
+            self.hosts.append(self.database)
+        self.voter_hosts: dict[str, Sidecar | Database] = {
+            host.voter.disk.identity: host for host in self.hosts if host.voter is not None
+        }
+        self._events: dict[str, Json | None] = {}
+        self.works = {f"t{number}": Work(self) for number in range(self.options.tasks)}
+        self.clients: list[Client] = []
+        self.faults = Faults(self)
+
+    @property
+    def wild_clocks(self) -> bool:
+        """Clocks do what no lease survives: only journals are still protected."""
+        return self.options.has("freeze")
+
+    # --- the two phases ---------------------------------------------------------------------------------------
+
+    def run(self) -> World:
+        """Live through both phases.
+
+        Raises:
+            Broken: a promise was broken.
+        """
+        rng, kernel = self.kernel.rng, self.kernel
+        for host in self.hosts:
+            host.begin()
+        for number, task in enumerate(self.works):
+            for copy in range(2 if self.options.has("twice") and rng.random() < 0.5 else 1):
+                client = Client(self, f"client{number}{'x' * copy}", task, rng.choice(self.sidecars))
+                self.clients.append(client)
+                kernel.after(rng.randint(0, 400) * MS, client, f"{client.name} starts", client.start)
+        self.faults.begin()
+        self._live(self.options.safety_ms)
+        self.faulty = False
+        self.faults.heal()
+        self._live(HEALED_MS)
+        self.watch.finished()
+        return self
+
+    def _live(self, ms: int) -> None:
+        kernel, until = self.kernel, self.kernel.now + ms * MS
+        while kernel.now < until and kernel.steps < STEPS_MAX:
+            if not kernel.step():
+                return
+            if not kernel.steps % 16 and all(client.done for client in self.clients):
+                return
+
+    # --- what its parts ask -----------------------------------------------------------------------------------
+
+    def eager(self) -> bool:
+        """Whether a sidecar tries to claim although it believes that a living session stands in the way."""
+        eager = self.faulty and self.options.has("eager") and self.kernel.rng.random() < 0.3
+        self.kernel.fired["claimed eagerly"] += eager
+        return eager
+
+    def sidecar_of(self, session: str) -> Sidecar | None:
+        """Whose session it is."""
+        member = session.rpartition(".")[0]
+        return next((car for car in self.sidecars if car.name == member), None)
+
+    def agent_of(self, host: Sidecar | Database) -> AgentHost | None:
+        """The agent beside it."""
+        return host.agent if isinstance(host, Sidecar) else None
+
+    def can_lose(self, host: Sidecar | Database) -> bool:
+        """Whether a disk can be lost with a majority of the voters' disks left."""
+        voter = host.voter
+        if voter is None or self.options.voters == 1 or voter.disk.identity not in self.voter_ids:
+            return False
+        kept = [
+            each for each in self.hosts if each.voter is not None and each.voter.disk.identity in self.voter_ids
+        ]
+        return 2 * (len(kept) - 1) > len(self.voter_ids)
+
+    @property
+    def majority_lost(self) -> bool:
+        """Whether too few disks are left for anything to be committed."""
+        kept = [
+            each for each in self.hosts if each.voter is not None and each.voter.disk.identity in self.voter_ids
+        ]
+        return 2 * len(kept) <= len(self.voter_ids)
+
+    def dispatch_body(self, task: str) -> Json:
+        """Body of a ``dispatched`` entry: the same from whoever is sent the message."""
+        message = {"messageId": f"u-{task}", "role": "ROLE_USER", "parts": [{"text": "go"}]}
+        return {"task": task, "handoff": "f" * 64, "intent": {"inputs": {"message": message}}}
+
+    def seed_task(self, task: str) -> Json:
+        """The Task that clients are shown before an agent's first event."""
+        message = {"messageId": f"u-{task}", "role": "ROLE_USER", "parts": [{"text": "go"}]}
+        return {"id": "T", "contextId": "C", "status": {"state": "TASK_STATE_SUBMITTED"}, "history": [message]}
+
+    def event_of(self, entry: Entry) -> Json | None:
+        """The event in an entry's body, parsed once."""
+        if entry.hash not in self._events:
+            body = parse_stored(entry.body) if entry.body is not None else {}
+            self._events[entry.hash] = body.get("event")
+        return self._events[entry.hash]
+
+    def journals(self, task: str) -> list[tuple[str, Stored]]:
+        """A task's journal as each voter's disk has it."""
+        return [(host.name, host.voter.durable(task)) for host in self.hosts if host.voter is not None]
+
+    def terminal_of(self, task: str) -> str | None:
+        """Hash of the task's committed end."""
+        for _, stored in self.journals(task):
+            for entry in stored.entries[: stored.view.committed]:
+                if entry.kind in TERMINAL:
+                    return entry.hash
+        return None
