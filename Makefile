@@ -7,9 +7,10 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 PIP := $(BIN)/python -m pip -qq --disable-pip-version-check
 SOURCES := .
+SEEDS ?= 1000
 LOCKED := --universal --generate-hashes --python-version 3.11 --quiet --custom-compile-command "make lock"
 
-.PHONY: demo test bench chaos check lint format lock clean help
+.PHONY: demo test bench chaos simulate check lint format lock clean help
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -26,6 +27,9 @@ bench: $(READY) ## measure on this machine, beside the direct agent; ARGS=--quic
 
 chaos: $(READY) ## two minutes of kills and stops under twenty clients, judged; ARGS="--minutes 30 --seed 7"
 	@$(BIN)/python -m tests.chaos.storm $(ARGS)
+
+simulate: $(READY) ## SEEDS=1000 worlds whose every fault follows from a seed; ARGS="--first 5000 --workers 1"
+	@$(BIN)/python -m tests.simulation.simulate --seeds $(SEEDS) $(ARGS)
 
 check: lint test ## everything that CI runs: format, lint, types, import contracts, tests
 

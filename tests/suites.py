@@ -32,6 +32,7 @@ PARALLEL = ("-n", "4", "--dist", "worksteal")
 SUITES = (
     Suite("architecture", 40),
     Suite("unit", 150, ("--cov=bridge", "--cov-branch", "--cov-fail-under=100", "--cov-report=term:skip-covered")),
+    Suite("simulation", 60),
     Suite("contract", 60),
     Suite("integration", 180, PARALLEL),
     Suite("chaos", 150, PARALLEL),
