@@ -101,22 +101,16 @@ def _number(value: float) -> str:
         raise NotCanonical(f"{value!r} is not a JSON number")
     if value == 0:
         return "0"
+    # D.DDDe±XX, for numbers from 10^16 on and below 10^-4: at most 17 digits, the first of them not 0
     sign = "-" if value < 0 else ""
-    mantissa, _, exponent = repr(abs(value)).partition("e")
-    whole, _, fraction = mantissa.partition(".")
-    # value = 0.DIGITS * 10^point, with neither leading nor trailing zeros in DIGITS
-    point = len(whole) + int(exponent or 0)
-    digits = (whole + fraction).rstrip("0")
-    stripped = digits.lstrip("0")
-    point -= len(digits) - len(stripped)
-    digits, count = stripped, len(stripped)
-    if count <= point <= 21:
-        return sign + digits + "0" * (point - count)
+    mantissa, _, exponent = text.lstrip("-").partition("e")
+    digits = mantissa.replace(".", "")
+    point = 1 + int(exponent)  # the value is 0.DIGITS * 10^point
     if 0 < point <= 21:
-        return f"{sign}{digits[:point]}.{digits[point:]}"
+        return sign + digits + "0" * (point - len(digits))
     if -6 < point <= 0:
         return f"{sign}0.{'0' * -point}{digits}"
-    tail = f".{digits[1:]}" if count > 1 else ""
+    tail = f".{digits[1:]}" if len(digits) > 1 else ""
     return f"{sign}{digits[0]}{tail}e{point - 1:+d}"
 
 
