@@ -1,0 +1,68 @@
+"""Buffered output is said once, behind the very journal that it followed from, or never."""
+
+import pytest
+
+from bridge.journal import Draft, Entry, Fence, Kind, chain, genesis, tip_of
+from bridge.lapse import FROM_OUTSIDE, HeldOutput
+
+MINE, AGAIN, OTHER = Fence(1, "s1"), Fence(3, "s1"), Fence(2, "s2")
+BEGIN = chain(genesis("t"), MINE, 1, [Draft(kind, b"{}") for kind in (Kind.DISPATCHED, Kind.CLAIMED, Kind.BOUND)])
+SAID = [Draft(Kind.EVENT, b'{"x":1}'), Draft(Kind.STEP, b'{"x":2}'), Draft(Kind.COMPLETED, b'{"x":3}')]
+
+
+def held() -> HeldOutput:
+    output = HeldOutput(tip_of("t", BEGIN))
+    assert all(output.hold(draft) for draft in SAID)
+    return output
+
+
+def after(*parts: tuple[Fence, list[Draft]]) -> list[Entry]:
+    log = list(BEGIN)
+    for fence, drafts in parts:
+        log += chain(tip_of("t", log), fence, 1, drafts)
+    return log
+
+
+def of(kind: Kind, body: bytes = b"{}") -> list[Draft]:
+    return [Draft(kind, body)]
+
+
+def test_all_of_it_follows_where_nobody_went_on() -> None:
+    assert held().flushable("s1", BEGIN) == SAID
+    assert held().flushable("s1", after((AGAIN, of(Kind.CLAIMED)))) == SAID
+
+
+@pytest.mark.parametrize("known", range(4))
+def test_what_had_reached_a_voter_is_not_said_twice(known: int) -> None:
+    assert held().flushable("s1", after((MINE, SAID[:known]))) == SAID[known:]
+
+
+@pytest.mark.parametrize("kind", FROM_OUTSIDE)
+def test_what_comes_from_outside_does_not_part_it(kind: Kind) -> None:
+    adopted = after((MINE, SAID[:1]), (AGAIN, of(Kind.CLAIMED)), (AGAIN, of(kind)))
+    assert held().flushable("s1", adopted) == SAID[1:]
+
+
+@pytest.mark.parametrize(
+    "adopted",
+    [
+        after((OTHER, of(Kind.CLAIMED))),
+        after((OTHER, of(Kind.CLAIMED)), (OTHER, of(Kind.BOUND)), (OTHER, SAID[:1])),
+        after((OTHER, SAID[:1])),
+        after((MINE, of(Kind.EVENT, b'{"x":9}'))),
+        after((MINE, SAID), (MINE, of(Kind.EVENT))),
+        BEGIN[:2],
+        chain(genesis("t"), MINE, 2, [Draft(entry.kind, b"{}") for entry in BEGIN]),
+    ],
+    ids=["claimed", "replaced", "same words of another", "other words", "more than held", "shorter", "another"],
+)
+def test_nothing_of_it_follows_from_anybody_elses_journal(adopted: list[Entry]) -> None:
+    assert held().flushable("s1", adopted) is None
+
+
+def test_the_buffer_is_bounded() -> None:
+    output = HeldOutput(tip_of("t", BEGIN), bytes_max=10)
+    assert output.hold(Draft(Kind.EVENT, b"12345678"))
+    assert not output.hold(Draft(Kind.EVENT, b"123"))
+    assert output.hold(Draft(Kind.EVENT, b"12"))
+    assert [draft.body for draft in output.drafts] == [b"12345678", b"12"]
