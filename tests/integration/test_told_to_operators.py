@@ -53,6 +53,7 @@ async def test_an_agent_that_dies_and_returns_is_told_once_each_and_its_takeover
     ((level, told),) = logged(a, f"task {seen.task_id}", "agent_gone")
     assert level == "warning"
     assert "given up for another sidecar, or for this one when its agent is back" in told
+    await wait_for(lambda: logged(b, f"task {seen.task_id}: completed"))  # the client is answered first
     assert logged(b, f"task {seen.task_id}: completed") == [
         ("info", f"task {seen.task_id}: completed after 2 runs")
     ]
@@ -80,6 +81,7 @@ async def test_a_client_that_is_refused_for_want_of_an_agent_is_told_of(stage: S
     await wait_for(lambda: logged(a, "no agent at"))
     params = message("hello", messageId=str(uuid.uuid4()))
     assert "error" in await stage.rpc(a, "SendMessage", params)
+    await wait_for(lambda: logged(a, params["message"]["messageId"]))  # the client is answered first
     ((level, told),) = logged(a, params["message"]["messageId"])
     assert level == "warning"
     assert "was refused: The agent of sidecar" in told
