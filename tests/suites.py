@@ -33,6 +33,7 @@ SUITES = (
     Suite("architecture", 40),
     Suite("unit", 150, ("--cov=bridge", "--cov-branch", "--cov-fail-under=100", "--cov-report=term:skip-covered")),
     Suite("simulation", 60),
+    Suite("model", 90),  # skipped where spin or a C compiler is missing
     Suite("contract", 60),
     Suite("integration", 180, PARALLEL),
     Suite("chaos", 150, PARALLEL),
