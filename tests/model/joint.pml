@@ -1,7 +1,8 @@
 /* "Joint rule for `voters`": one handoff whose voters 0, 1, 2 become 1, 2, 3, by three sessions, with every crash.
  *
  * The entry that changes the set is COMPLETED's code here, called CHANGE: the rules that look for a terminal then look
- * for it. FIRST and LATER bound what an owner writes beside its `claimed`. */
+ * for it. FIRST and LATER bound what an owner writes beside its `claimed`. BEGUN: the first
+ * has written the change and an event after it, and nobody has heard of either yet. */
 #define VOTERS 4
 #define MAJORITY 2 /* of either set */
 #define N(f) (f)
@@ -98,6 +99,10 @@ inline settle_candidate(f) {
 inline begin() {
     owner[1].journal = ENTRY(1, CLAIMED);
     owner[1].knows = 1;
+#ifdef BEGUN
+    write(1, CHANGE);
+    write(1, EVENT);
+#endif
     i = 0;
     do
     :: i < 3 -> voter[i].journal = ENTRY(1, CLAIMED); voter[i].promised = 1; i++
