@@ -83,8 +83,14 @@ JOINT = Model(
     ("FENCES=3", "FIRST=1", "LATER=0", "WIPES_MOST=0"),
     "voters 0, 1, 2 become 1, 2, 3; 3 claims",
 )
+AFTER = Model(
+    "after",
+    "joint.pml",
+    ("FENCES=3", "BEGUN", "FIRST=0", "LATER=0", "WIPES_MOST=0"),
+    "the same; an event follows the change before anybody has heard of either",
+)
 
-MODELS = (SMALL, NEWS, FOUR, TIE, QUIET, PAIR, JOINT)
+MODELS = (SMALL, NEWS, FOUR, TIE, QUIET, PAIR, JOINT, AFTER)
 
 MISSING = "a_known_entry_is_missing_at_a_later_owner"
 MUTATIONS = (
@@ -94,15 +100,15 @@ MUTATIONS = (
     Mutation("M_ONE_N_FOR_TWO_SESSIONS", TIE, "two_sessions_own_one_n"),
     Mutation("M_UNKNOWN_ID_VOTES", SMALL, MISSING),
     Mutation("M_OLD_COPY_KEEPS_ITS_ID", SMALL, MISSING),
-    Mutation("M_AFTER_HASH_IS_NOT_COMPARED", SMALL, "one_tip_is_two_journals"),
+    Mutation("M_AFTER_HASH_IS_NOT_COMPARED", SMALL, MISSING),
     Mutation("M_COMMITTED_BEYOND_THE_VERIFIED", NEWS, "a_voter_is_committed_beyond_its_journal"),
     Mutation("M_NOTHING_IS_CUT", SMALL, MISSING),
     Mutation("M_CUT_WITHOUT_A_DIFFERENCE", SMALL, MISSING),
     Mutation("M_SKIPPED_ENTRIES_ARE_NOT_COUNTED", QUIET, "no_progress_though_all_is_quiet"),
     Mutation("M_NOBODY_HEARS_WHAT_IS_COMMITTED", QUIET, "no_progress_though_all_is_quiet"),
     Mutation("M_LONGEST_IS_ADOPTED", FOUR, MISSING),
-    Mutation("M_TIP_FENCE_IS_PROMISED", FOUR, MISSING),
-    Mutation("M_READS_PAST_THE_TIP", SMALL, "one_tip_is_two_journals"),
+    Mutation("M_TIP_FENCE_IS_PROMISED", FOUR, "one_tip_is_two_journals"),
+    Mutation("M_READS_PAST_THE_TIP", SMALL, "fences_do_not_grow_along_a_journal"),
     Mutation("M_ADOPTS_A_LATER_GRANT", SMALL, "fences_do_not_grow_along_a_journal"),
     Mutation("M_NO_SEAL_AFTER_AN_ADOPTED_TERMINAL", FOUR, MISSING),
     Mutation("M_ACTS_BEFORE_ITS_CLAIM_COMMITS", SMALL, MISSING),
@@ -114,7 +120,7 @@ MUTATIONS = (
     Mutation("M_A_COMMITS_ALONE_WHILE_B_IS_AWAY", PAIR, MISSING),
     Mutation("M_COMMIT_BY_THE_OLD_MAJORITY", JOINT, MISSING),
     Mutation("M_COMMIT_BY_THE_NEW_MAJORITY", JOINT, MISSING),
-    Mutation("M_ENTRIES_AFTER_IT_COUNT_EARLY", JOINT, MISSING),
+    Mutation("M_ENTRIES_AFTER_IT_COUNT_EARLY", AFTER, MISSING),
     Mutation("M_CLAIM_BY_THE_OLD_MAJORITY", JOINT, MISSING),
     Mutation("M_CLAIM_BY_THE_NEW_MAJORITY", JOINT, MISSING),
 )

@@ -69,12 +69,14 @@ def search(model: Model, flag: str = "", *, ordered: bool = True, shortest: bool
     defines = [f"-D{macro}" for macro in macros]
     cycles = model.quiet and not shortest
     kind = ["-DNP"] if cycles else ["-DSAFETY"]
+    # Faults need the later fences, which the models name last.
+    kind += ["-DBFS"] if shortest else ["-DT_REVERSE"] if flag else []
     with tempfile.TemporaryDirectory(prefix="model-") as folder:
         for source in HERE.glob("*.pml"):
             shutil.copy(source, folder)
         run(["spin", *defines, "-a", model.file], folder)
         limits = ["-DNOREDUCE", "-DVECTORSZ=1024", f"-DMEMLIM={MEGABYTES_MOST}"]
-        run(["gcc", "-w", "-O1", *limits, *kind, *(["-DBFS"] if shortest else []), "-o", "pan", "pan.c"], folder)
+        run(["gcc", "-w", "-O1", *limits, *kind, "-o", "pan", "pan.c"], folder)
         said = run(["./pan", "-n", "-w22", f"-m{DEPTH_MOST}", *(["-l"] if cycles else [])], folder)
         trail = run(["spin", *defines, "-t", model.file], folder) if FAULT.search(said) else ""
     return result(said, trail)
