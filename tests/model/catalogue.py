@@ -86,8 +86,8 @@ JOINT = Model(
 AFTER = Model(
     "after",
     "joint.pml",
-    ("FENCES=3", "BEGUN", "FIRST=0", "LATER=0", "WIPES_MOST=0"),
-    "the same; an event follows the change before anybody has heard of either",
+    ("FENCES=2", "BEGUN", "FIRST=0", "LATER=1", "WIPES_MOST=1"),
+    "2 claims, a lost disk; an event follows the change before anybody has heard of either",
 )
 
 MODELS = (SMALL, NEWS, FOUR, TIE, QUIET, PAIR, JOINT, AFTER)

@@ -117,7 +117,10 @@ end:
     do
     :: atomic {
         if
-        OWNING(1) WRITING(1, FIRST) CLAIMING(2) OWNING(2) WRITING(2, LATER) CLAIMING(3) OWNING(3)
+        OWNING(1) WRITING(1, FIRST) CLAIMING(2) OWNING(2) WRITING(2, LATER)
+#if FENCES > 2
+        CLAIMING(3) OWNING(3)
+#endif
         WIPE(0) WIPE(1) WIPE(2) WIPE(3)
         fi;
         d_step { step() }
