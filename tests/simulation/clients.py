@@ -76,7 +76,7 @@ class Client(Process):
         """Follow at some front: with its cursor, or like a stock client from the Task on."""
         if self.ended:
             return
-        self.front = self.kernel.rng.choice(self.world.sidecars)
+        self.front = self.other_front()
         self._heard_us = self.kernel.now
         network = self.world.network
         if not self.seen.status:
@@ -89,6 +89,10 @@ class Client(Process):
         cursor = self.cursor if self.kernel.rng.random() < 0.5 else None
         label = f"{self.name}>{self.front.name} subscribe"
         network.send(self, self.front, 0, label, self.front.front.subscribe, self, connection, self.task, cursor)
+
+    def other_front(self) -> Sidecar:
+        """Where it turns to when its front does not serve it."""
+        return self.kernel.rng.choice(self.world.sidecars)
 
     def move(self) -> None:
         """It goes away from its front, and follows at another."""
@@ -163,7 +167,7 @@ class Client(Process):
 
     def _repeat(self, asked: int) -> None:
         if asked == self._asked and self._outstanding is not None:
-            self.front = self.kernel.rng.choice(self.world.sidecars)
+            self.front = self.other_front()
             self._post()
 
     # --- what it reads ----------------------------------------------------------------------------------------
@@ -195,11 +199,11 @@ class Client(Process):
     def _got(self, reading: int, seq: int, fresh: bool, task: Json | None, front: Sidecar, begun: int) -> None:
         if task is None:
             if self.ended and not self.done:
-                self.front = self.kernel.rng.choice(self.world.sidecars)
+                self.front = self.other_front()
             return
         self.world.watch.got(self, seq, task)
         if self.ended and task["status"]["state"] not in ENDS:
-            self.front = self.kernel.rng.choice(self.world.sidecars)  # this one does not know of the end yet
+            self.front = self.other_front()  # this one does not know of the end yet
         if self.ended and task["status"]["state"] in ENDS and not self.done:
             self.done = True
             self.world.watch.compared(self, task)

@@ -93,8 +93,8 @@ class Disk:
             self._dirty = {**dict.fromkeys(self._syncing, True), **self._dirty}
             self._syncing = None
             return
-        self._store(self._syncing)
-        self._syncing = None
+        syncing, self._syncing = self._syncing, None
+        self._store(syncing)
         for answer in answers:
             answer()
         if self._waiting or self._dirty:

@@ -7,13 +7,24 @@ prevents: a rule that needs the network to be kind.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 from tests.simulation.kernel import MS, Kernel, Process
 from tests.simulation.options import Options
 
 LOCAL_US = 20
+
+
+class Message(NamedTuple):
+    """What is about to be sent; see ``Network.send``."""
+
+    sender: Process
+    to: Process
+    life: int
+    label: str
+    run: Callable[..., None]
+    args: tuple[Any, ...]
 
 
 class Network:
@@ -22,11 +33,14 @@ class Network:
     Attributes:
         apart: pairs (from, to) of names between which nothing passes, with how many partitions say so.
         faulty: whether messages are lost, repeated and delayed at all.
+        fate: decides over a message instead of chance: after how long each of its copies arrives, in microseconds
+            (none: it is lost), or None where chance shall decide.
     """
 
     def __init__(self, kernel: Kernel, options: Options) -> None:
         self.apart: dict[tuple[str, str], int] = {}
         self.faulty = True
+        self.fate: Callable[[Message], Sequence[int] | None] | None = None
         self._kernel, self._options = kernel, options
 
     def send(
@@ -43,6 +57,12 @@ class Network:
         """
         kernel = self._kernel
         kernel.effect(sender)
+        if self.fate is not None:
+            fate = self.fate(Message(sender, to, life, label, run, args))
+            if fate is not None:
+                for delay in fate:
+                    kernel.arrive(delay, to, life, label, run, args)
+                return
         if sender is to:
             kernel.arrive(LOCAL_US, to, life, label, run, args)
             return

@@ -126,6 +126,7 @@ class Voter:
         """A request has arrived; the answer leaves when what it rests on is durable."""
         self.hear(session)
         answer = self._decide(task, asked) if asked.voter == self.disk.identity else self._stranger(task, asked)
+        self._world.watch.asked(self, task, asked, answer)
         self.disk.when_durable(lambda: reply(answer))
 
     def _decide(self, task: str, asked: Asked) -> Event:

@@ -77,21 +77,33 @@ class World:
         Raises:
             Broken: a promise was broken.
         """
-        rng, kernel = self.kernel.rng, self.kernel
+        self.begin()
+        self._live(self.options.safety_ms)
+        self.heal()
+        self._live(HEALED_MS)
+        self.watch.finished()
+        return self
+
+    def begin(self) -> None:
+        """Everything lives, clients will begin, faults strike."""
         for host in self.hosts:
             host.begin()
+        if not self.clients:
+            self._draw_clients()
+        self.faults.begin()
+
+    def heal(self) -> None:
+        """From now on nothing fails."""
+        self.faulty = False
+        self.faults.heal()
+
+    def _draw_clients(self) -> None:
+        rng, kernel = self.kernel.rng, self.kernel
         for number, task in enumerate(self.works):
             for copy in range(2 if self.options.has("twice") and rng.random() < 0.5 else 1):
                 client = Client(self, f"client{number}{'x' * copy}", task, rng.choice(self.sidecars))
                 self.clients.append(client)
                 kernel.after(rng.randint(0, 400) * MS, client, f"{client.name} starts", client.start)
-        self.faults.begin()
-        self._live(self.options.safety_ms)
-        self.faulty = False
-        self.faults.heal()
-        self._live(HEALED_MS)
-        self.watch.finished()
-        return self
 
     def _live(self, ms: int) -> None:
         kernel, until = self.kernel, self.kernel.now + ms * MS

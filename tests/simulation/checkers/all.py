@@ -41,6 +41,14 @@ class Watch:
 
     def __init__(self, world: World) -> None:
         self.checkers = [promise(world) for promise in PROMISES]
+        self._connect()
+
+    def add(self, listener: Checker) -> None:
+        """Tell another one too, after the promises."""
+        self.checkers.append(listener)
+        self._connect()
+
+    def _connect(self) -> None:
         for hook in HOOKS:
             wanted = [each for each in self.checkers if getattr(type(each), hook) is not getattr(Checker, hook)]
             setattr(self, hook, _told([getattr(each, hook) for each in wanted]))

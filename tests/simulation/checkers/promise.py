@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 if TYPE_CHECKING:
     from bridge.journal import Entry
+    from bridge.proposal import Event
     from tests.simulation.clients import Client
     from tests.simulation.disk import Stored
     from tests.simulation.hand import Hand
     from tests.simulation.sidecar import Sidecar
-    from tests.simulation.voter import Voter
+    from tests.simulation.voter import Asked, Voter
     from tests.simulation.world import World
     from tests.unit.a2a.model_scripts import State
 
@@ -36,6 +37,9 @@ class Checker:
     def broken(self, what: str) -> Broken:
         """To be raised: the promise and what broke it."""
         return Broken(f"{self.name}: {what}")
+
+    def asked(self, voter: Voter, task: str, asked: Asked, answer: Event) -> None:
+        """A voter has decided on a request; its answer leaves once what it rests on is durable."""
 
     def wrote(self, voter: Voter, task: str, before: Stored, after: Stored) -> None:
         """A voter is about to write."""
@@ -75,6 +79,6 @@ class Checker:
 
 
 HOOKS = (
-    "wrote", "synced", "committed", "owns", "acts", "shown", "read", "received", "got", "compared", "told",
+    "asked", "wrote", "synced", "committed", "owns", "acts", "shown", "read", "received", "got", "compared", "told",
     "finished",
 )  # fmt: skip
