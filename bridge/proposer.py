@@ -20,8 +20,9 @@ journals travel (``catchup``, ``shipping``), or what entries mean (``seal`` know
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
+from typing import Final
 
 from bridge.catchup import DEFAULT_BOUNDS, Bounds, Prefix
 from bridge.errors import BrokenChain
@@ -51,14 +52,27 @@ from bridge.voterset import Voters, VoterSets, everyone, has_majority
 class Stage(StrEnum):
     """How far a candidate has come."""
 
-    IDLE = "idle"
-    ASKING = "asking"
-    CLAIMING = "claiming"
-    READING = "reading"
+    IDLE = "idle"  # wants nothing yet
+    ASKING = "asking"  # asks every voter what it would answer to the claim
+    CLAIMING = "claiming"  # claims, and once more where the journal that it read names more voters
+    READING = "reading"  # reads the most advanced of the granted journals
     ADOPTED = "adopted"  # has the journal, waits for its own ``claimed``
     OPENING = "opening"  # has sent ``claimed``, may not act yet
-    OWNING = "owning"
-    LOST = "lost"
+    OWNING = "owning"  # its ``claimed`` is committed: it acts
+    LOST = "lost"  # this fence is over
+
+
+TRANSITIONS: Final[Mapping[Stage, Mapping[type[Event], tuple[Stage, ...]]]] = {
+    Stage.IDLE: {Began: (Stage.ASKING,)},
+    Stage.ASKING: {PreVoted: (Stage.CLAIMING, Stage.LOST), Elapsed: ()},
+    Stage.CLAIMING: {ClaimAnswered: (Stage.READING, Stage.ADOPTED, Stage.LOST), Elapsed: ()},
+    Stage.READING: {PrefixRead: (Stage.ADOPTED, Stage.CLAIMING, Stage.LOST), Elapsed: ()},
+    Stage.ADOPTED: {Opened: (Stage.OPENING,)},
+    Stage.OPENING: {AppendAnswered: (Stage.OWNING, Stage.LOST), Opened: (), Elapsed: ()},
+    Stage.OWNING: {AppendAnswered: (Stage.LOST,), Opened: (), Elapsed: ()},
+    Stage.LOST: {},
+}
+"""What is news in each stage, and where it may lead; anything else, in any stage, changes nothing."""
 
 
 class Proposer:
@@ -130,26 +144,34 @@ class Proposer:
             InvariantViolation: the shell or a voter did what these rules exclude.
             BrokenChain: a change of voters that names none; nothing was appended.
         """
+        if type(event) not in TRANSITIONS[self.stage] or self._foreign(event):
+            return []
         match event:
-            case PreVoted() | ClaimAnswered() | AppendAnswered() if event.voter not in self._voters:
-                return []  # an id that no set names has no vote, and its journal is nobody's to adopt
-            case Began() if self.stage is Stage.IDLE:
+            case Began():
                 return self._ask(Stage.ASKING)
-            case PreVoted() if self.stage is Stage.ASKING and event.fence == self.fence:
+            case PreVoted():
                 return self._counted(event.voter, event.answer, lambda: self._ask(Stage.CLAIMING))
-            case ClaimAnswered() if self.stage is Stage.CLAIMING and event.fence == self.fence:
+            case ClaimAnswered():
                 return self._counted(event.voter, event.answer, self._choose)
-            case PrefixRead() if self.stage is Stage.READING and self._prefix.awaits(event):
+            case PrefixRead():
                 self._prefix.take(event)
                 return self._read_on()
-            case Opened() if self.stage in (Stage.ADOPTED, Stage.OPENING, Stage.OWNING):
+            case Opened():
                 return self._append(event)
-            case AppendAnswered() if self.stage in (Stage.OPENING, Stage.OWNING) and event.fence == self.fence:
+            case AppendAnswered():
                 return self._answered(event)
-            case Elapsed():
-                return self._send_again()
             case _:
-                return []
+                return self._send_again()
+
+    def _foreign(self, event: Event) -> bool:
+        match event:
+            case PreVoted() | ClaimAnswered() | AppendAnswered():
+                # An id that no set names has no vote, and its journal is nobody's to adopt.
+                return event.fence != self.fence or event.voter not in self._voters
+            case PrefixRead():
+                return not self._prefix.awaits(event)
+            case _:
+                return False
 
     def _ask(self, stage: Stage) -> list[Effect]:
         self.stage, self._yes, self._no = stage, {}, {}
@@ -267,7 +289,5 @@ class Proposer:
                 return self._questions()
             case Stage.READING:
                 return [self._prefix.ask()]
-            case Stage.OPENING | Stage.OWNING:
-                return [*self._shipping.catch_up(self._voters, self.committed)]
             case _:
-                return []
+                return [*self._shipping.catch_up(self._voters, self.committed)]
