@@ -3,6 +3,8 @@
     python -m tests.simulation.simulate --seeds 1000            seeds 0 to 999
     python -m tests.simulation.simulate --seeds 1000 --first 5000 --workers 1
     python -m tests.simulation.simulate --seed 17               one seed, with its trace
+    python -m tests.simulation.simulate --seeds 50000 --every 50 --coverage
+                                                                what of bridge/ every fiftieth of them reaches
 
 It prints the range, the pace, how often each fault really fired, and the first failing seeds with the command that
 repeats them; its status is 1 if any failed. Each worker is a process of its own: nothing is shared but the totals.
@@ -17,9 +19,11 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
+from itertools import repeat
 from typing import NamedTuple
 
 from bridge.errors import InvariantViolation
+from tests.simulation.reached import reach
 from tests.simulation.world import World
 
 SLICE = 50
@@ -56,10 +60,11 @@ def run_seed(seed: int) -> World:
         raise
 
 
-def run_range(first: int, count: int) -> Found:
-    """Live through a range of seeds."""
+def run_range(first: int, count: int, every: int = 1) -> Found:
+    """Live through a range of seeds, or through every so-manieth of them."""
+    seeds = range(first, first + count, every)
     steps, fired, failed = 0, Counter[str](), []
-    for seed in range(first, first + count):
+    for seed in seeds:
         world = World(seed)
         try:
             world.run()
@@ -67,21 +72,23 @@ def run_range(first: int, count: int) -> Found:
             failed.append((seed, f"{type(broken).__name__}: {str(broken)[:300]}"))
         steps += world.kernel.steps
         fired += world.kernel.fired
-    return Found(count, steps, fired, failed)
+    return Found(len(seeds), steps, fired, failed)
 
 
-def run_all(first: int, count: int, workers: int) -> Found:
+def run_all(first: int, count: int, workers: int, every: int = 1) -> Found:
     """Share a range among workers."""
     if workers == 1:
-        return run_range(first, count)
-    steps, fired, failed = 0, Counter[str](), []
+        return run_range(first, count, every)
+    seeds, steps, fired, failed = 0, 0, Counter[str](), []
+    starts = range(first, first + count, SLICE * every)
+    counts = [min(SLICE * every, first + count - start) for start in starts]
     with ProcessPoolExecutor(workers) as pool:
-        starts = range(first, first + count, SLICE)
-        for found in pool.map(run_range, starts, [min(SLICE, first + count - start) for start in starts]):
+        for found in pool.map(run_range, starts, counts, repeat(every)):
+            seeds += found.seeds
             steps += found.steps
             fired += found.fired
             failed += found.failed
-    return Found(count, steps, fired, failed)
+    return Found(seeds, steps, fired, failed)
 
 
 def show(seed: int) -> int:
@@ -110,15 +117,21 @@ def main(args: Sequence[str] | None = None) -> int:
     parser.add_argument("--seeds", type=int, default=1_000, help="how many")
     parser.add_argument("--first", type=int, default=0, help="the first one")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1, help="processes (default: each core)")
+    parser.add_argument("--every", type=int, default=1, help="only every so-manieth seed of the range")
+    parser.add_argument("--coverage", action="store_true", help="and what of bridge/ they reach (3 times slower)")
     parser.add_argument("--seed", type=int, help="only this one, with its trace")
     asked = parser.parse_args(args)
     if asked.seed is not None:
         return show(asked.seed)
+    if asked.coverage:
+        return reach(asked.first, asked.seeds, asked.every, asked.workers)
     began = time.monotonic()
-    found = run_all(asked.first, asked.seeds, asked.workers)
+    found = run_all(asked.first, asked.seeds, asked.workers, asked.every)
     took = time.monotonic() - began
-    say(f"seeds {asked.first} to {asked.first + asked.seeds - 1} in {took:.1f} s on {asked.workers} workers:"
-        f" {asked.seeds / took:.0f} seeds/s, {found.steps / max(1, found.seeds):.0f} steps a seed")  # fmt: skip
+    which = f"seeds {asked.first} to {asked.first + asked.seeds - 1}"
+    which += f", one in {asked.every}" if asked.every > 1 else ""
+    say(f"{which}, in {took:.1f} s on {asked.workers} workers:"
+        f" {found.seeds / took:.0f} seeds/s, {found.steps / max(1, found.seeds):.0f} steps a seed")  # fmt: skip
     for fault, times in sorted(found.fired.items()):
         say(f"  {times:>9}  {fault}")
     for seed, what in found.failed[:10]:
