@@ -26,12 +26,14 @@ from bridge.proposal import (
 )
 from bridge.proposer import Proposer, Stage
 from bridge.quorum import Append, Appended, Refusal, Refused
+from tests.simulation.kernel import MS
 from tests.simulation.pursuit import Pursuit
 
 if TYPE_CHECKING:
     from tests.simulation.sidecar import Sidecar
 
 Json = dict[str, Any]
+FENCED_MS = 700
 
 
 class Hand:
@@ -50,6 +52,8 @@ class Hand:
         lost: this fence is over for this sidecar.
         began_us: when it stood.
         heard_us: when it last heard of a voter.
+        fenced: some voter has promised more, and takes nothing under this fence any more.
+        well_us: when all was committed last, and its reads fresh.
     """
 
     def __init__(self, car: Sidecar, task: str, fence: Fence, reason: str) -> None:
@@ -58,7 +62,8 @@ class Hand:
         self.handoff = Handoff.absent(task)
         self.owner = False
         self.lost = False
-        self.began_us = self.heard_us = car.kernel.now
+        self.began_us = self.heard_us = self.well_us = car.kernel.now
+        self.fenced = False
         self.pursuit: Pursuit | None = None
         self.recorded: dict[str, int] = {}
         self._proven: dict[str, int] = {}
@@ -103,10 +108,21 @@ class Hand:
         if isinstance(answer, Appended):
             self._proven[voter] = max(self._proven.get(voter, 0), sent_ms)
             self._acked[voter] = max(self._acked.get(voter, 0), answer.seq)
+        elif isinstance(answer, Refused) and answer.reason is Refusal.FENCED:
+            self.fenced = True
+            self.car.promised(self.task, answer.promised.n)
         self.tell(news)
 
     def tick(self) -> None:
         """Some time has passed."""
+        if self.settled and self.fresh():
+            self.well_us = self.car.kernel.now
+        elif self.owner and self.fenced and self.car.kernel.now - self.well_us > FENCED_MS * MS:
+            # One voter never takes this fence again, and the others are silent: that may be for ever, while a new
+            # claim needs only those that answer. To wait would also keep those from claiming: this session lives.
+            self.car.kernel.fired["fenced owner gave up"] += 1
+            self.drop()
+            return
         patience = self.car.patience_us if not self.settled else 8 * self.car.patience_us
         behind = not self.settled or any(
             self._acked.get(each, 0) < len(self.log) for each in self.car.world.voter_ids

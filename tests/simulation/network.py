@@ -57,6 +57,9 @@ class Network:
         """
         kernel = self._kernel
         kernel.effect(sender)
+        if self.apart and self.apart.get((sender.name, to.name)):
+            kernel.fired["partition kept a message"] += 1
+            return
         if self.fate is not None:
             fate = self.fate(Message(sender, to, life, label, run, args))
             if fate is not None:
@@ -65,9 +68,6 @@ class Network:
                 return
         if sender is to:
             kernel.arrive(LOCAL_US, to, life, label, run, args)
-            return
-        if self.apart and self.apart.get((sender.name, to.name)):
-            kernel.fired["partition kept a message"] += 1
             return
         chance = kernel.rng.random
         delay = 300 + int(chance() * 3_000)

@@ -79,6 +79,6 @@ class Checker:
 
 
 HOOKS = (
-    "asked", "wrote", "synced", "committed", "owns", "acts", "shown", "read", "received", "got", "compared", "told",
-    "finished",
+    "asked", "wrote", "synced", "committed", "owns", "acts", "shown", "read", "received", "got", "compared",
+    "told", "finished",
 )  # fmt: skip
