@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from bridge.session import Renewal
 from tests.simulation.clocks import HostClock
 from tests.simulation.kernel import Process
-from tests.simulation.voter import Asked, Reply, Session, Voter
+from tests.simulation.voter import Asked, Reply, Voter
 
 if TYPE_CHECKING:
     from tests.simulation.sidecar import Sidecar
@@ -31,10 +32,10 @@ class Database(Process):
         assert self.voter is not None
         self.voter.crash()
 
-    def take(self, session: Session, task: str, asked: Asked, reply: Reply) -> None:
+    def take(self, renewal: Renewal, task: str, asked: Asked, reply: Reply) -> None:
         """A request has arrived."""
         assert self.voter is not None
-        self.voter.ask(session, task, asked, reply)
+        self.voter.ask(renewal, task, asked, reply)
 
     def begin(self) -> None:
         """A new life."""

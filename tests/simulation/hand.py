@@ -26,6 +26,7 @@ from bridge.proposal import (
 )
 from bridge.proposer import Proposer, Stage
 from bridge.quorum import Append, Appended, Refusal, Refused
+from bridge.voterset import Voters
 from tests.simulation.kernel import MS
 from tests.simulation.pursuit import Pursuit
 
@@ -66,7 +67,9 @@ class Hand:
         self.fenced = False
         self.pursuit: Pursuit | None = None
         self.recorded: dict[str, int] = {}
-        self._proven: dict[str, int] = {}
+        self._lapsed = False
+        self._opened = 0
+        self._proven_ms: dict[str, int] = {}
         self._acked: dict[str, int] = {}
         self._waiting: list[tuple[int, Callable[[], None]]] = []
 
@@ -96,22 +99,31 @@ class Hand:
                 return
             self._carry_out(effect)
 
-    def heard(self, sent_ms: int, voter: str, news: Event) -> None:
-        """A voter has answered what was sent at ``sent_ms``."""
+    @property
+    def sets(self) -> tuple[Voters, ...]:
+        """The voter sets whose majorities count for it now."""
+        return (self.car.world.voter_ids,)
+
+    def heard(self, sent_ms: int, voter: str, news: Event, stands: bool) -> None:
+        """A voter has answered what was sent at ``sent_ms``; whether it stands by this session."""
         answer = getattr(news, "answer", None)
-        known = not (isinstance(answer, Refused) and answer.reason is Refusal.UNKNOWN_VOTER)
-        if known:
-            self.car.renewed(voter, sent_ms)
-        if self.lost:
-            return
-        self.heard_us = self.car.kernel.now
-        if isinstance(answer, Appended):
-            self._proven[voter] = max(self._proven.get(voter, 0), sent_ms)
+        if isinstance(answer, Appended) and not self.lost:
             self._acked[voter] = max(self._acked.get(voter, 0), answer.seq)
-        elif isinstance(answer, Refused) and answer.reason is Refusal.FENCED:
+            if answer.seq >= self._opened:
+                self._proven_ms[voter] = max(self._proven_ms.get(voter, 0), sent_ms)
+        elif isinstance(answer, Refused) and answer.reason is Refusal.FENCED and not self.lost:
             self.fenced = True
             self.car.promised(self.task, answer.promised.n)
-        self.tell(news)
+        if stands:
+            self.car.session.answered(voter, sent_ms)
+        if not self.lost:
+            self.heard_us = self.car.kernel.now
+            self.tell(news)
+
+    def contact(self, voter: str) -> None:
+        """A voter stands by the session again, that did not for a while."""
+        if self.owner:
+            self.prove((voter,))
 
     def tick(self) -> None:
         """Some time has passed."""
@@ -124,28 +136,29 @@ class Hand:
             self.drop()
             return
         patience = self.car.patience_us if not self.settled else 8 * self.car.patience_us
-        behind = not self.settled or any(
-            self._acked.get(each, 0) < len(self.log) for each in self.car.world.voter_ids
-        )
+        behind = not self.settled or any(self._acked.get(each, 0) < len(self.log) for each in self.proposer.voters)
         if behind and self.car.kernel.now - self.heard_us > patience:
             self.heard_us = self.car.kernel.now
             self.tell(Elapsed())
-        elif self.owner and self.car.may_write() and not self.fresh():
-            self.prove()
+        if not self.owner or self.lost:
+            return
+        lapsed = not self.car.session.may_write(self.sets)
+        self.car.kernel.fired["lease lapsed"] += lapsed and not self._lapsed
+        self._lapsed = lapsed
+        if not lapsed and not self.fresh():
+            self.prove(self.proposer.voters)
 
     def fresh(self) -> bool:
-        """Whether it may begin effects and call its reads fresh: the lease lives, and since its last lapse a
-        majority has taken an append under this fence (somebody may have claimed in between)."""
-        car = self.car
+        """Whether it may begin effects and call its reads fresh."""
         # What it gave up may be another's before it hears that this is committed.
         if not self.owner or self.lost or self.handoff.state is State.ORPHANED:
             return False
-        return car.may_write() and car.majority(self._proven) >= car.regained_ms
+        return self.car.session.may_act(self.sets, self._proven_ms)
 
-    def prove(self) -> None:
-        """Ask the voters to take an empty append, which only the owner can make them do."""
+    def prove(self, voters: Sequence[str]) -> None:
+        """Ask voters to take an empty append, which only the owner can make them do."""
         at = self.log[self.committed - 1]
-        for voter in self.car.world.voter_ids:
+        for voter in voters:
             append = Append(self.task, self.fence, at.seq, at.hash, (), self.committed)
             self.car.ask(self, SendAppend(voter, append))
 
@@ -199,6 +212,7 @@ class Hand:
                 self.drop()  # nobody has it, and nobody here knows what it was
                 return
             drafts.insert(0, Draft(Kind.DISPATCHED, write(body)))
+        self._opened = len(entries) + len(drafts)
         self.write(drafts)
 
     def _moved(self, seq: int) -> None:

@@ -7,27 +7,26 @@ failure it must not add: two proposers of one session under one fence.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from bridge.handoff import FINAL, Handoff
 from bridge.journal import Fence
-from bridge.lease import Lease, may_write, renewal_due
 from bridge.proposal import Event
 from bridge.quorum import VoterView
 from bridge.recovery import BoundRun, Situation, Wait, decide, rank
+from bridge.session import Renewal
 from tests.simulation.agents import AgentHost
 from tests.simulation.clocks import HostClock
 from tests.simulation.disk import Stored
 from tests.simulation.front import Front
 from tests.simulation.hand import Hand
 from tests.simulation.kernel import MS, Process
-from tests.simulation.options import MARGIN_MS, TTL_MS
 from tests.simulation.pursuit import LIMITS
-from tests.simulation.voter import Asked, Reply, Session, Voter
+from tests.simulation.session import Session
+from tests.simulation.voter import Asked, Reply, Voter
 
 if TYPE_CHECKING:
-    from tests.simulation.database import Database
     from tests.simulation.world import World
 
 TICK_MS = 120
@@ -40,7 +39,7 @@ class Sidecar(Process):
     Attributes:
         voter: of this host, where the voters are peers.
         hands: what it owns or wants, by task.
-        regained_ms: when its lease last began to live after a lapse.
+        session: of this life.
     """
 
     patience_us = 60 * MS
@@ -58,16 +57,13 @@ class Sidecar(Process):
         self._forget()
 
     def _forget(self) -> None:
-        self._acked: dict[str, int] = {}
         self._used: dict[str, int] = {}
         self._claimable_since: dict[str, int] = {}
         self._not_before: dict[str, int] = {}
         self._folds: dict[str, Handoff] = {}
-        self._renewal_ms = -TTL_MS
         self.remote: dict[str, Stored] = {}
         self.held: dict[str, bool] = {}
         self.hung: dict[str, bool] = {}
-        self.regained_ms = 0
 
     def end(self) -> None:
         """Killed."""
@@ -84,63 +80,19 @@ class Sidecar(Process):
         super().begin()
         self._boots += 1
         self._forget()
-        self.session = Session(f"{self.name}.{self._boots}", self.name, self._boots)
-        self.regained_ms = self.clock.ms()
+        self.session = Session(self, self._boots)
         if self.voter is not None:
             self.voter.boot()
         self.later(self.kernel.rng.randint(1, TICK_MS), self._tick)
 
-    def take(self, session: Session, task: str, asked: Asked, reply: Reply) -> None:
+    def take(self, renewal: Renewal, task: str, asked: Asked, reply: Reply) -> None:
         """A request to the voter of this host has arrived."""
         assert self.voter is not None
-        self.voter.ask(session, task, asked, reply)
+        self.voter.ask(renewal, task, asked, reply)
 
     def later(self, ms: int, run: Callable[[], None]) -> None:
         """Something this life does later."""
         self.kernel.after(ms * MS, self, f"{self.name} {run.__name__}", run)
-
-    # --- its session ------------------------------------------------------------------------------------------
-
-    def majority(self, times: Mapping[str, int]) -> int:
-        """The latest time that a majority of the voters has reached; -1 where none has."""
-        ids = self.world.voter_ids
-        return sorted((times.get(voter, -1) for voter in ids), reverse=True)[len(ids) // 2]
-
-    def _lease(self) -> Lease:
-        return Lease(self.session.name, self.majority(self._acked), TTL_MS, MARGIN_MS)
-
-    def may_write(self) -> bool:
-        """Whether its lease lives, as its owner counts."""
-        since = self.majority(self._acked)
-        return since >= 0 and may_write(Lease(self.session.name, since, TTL_MS, MARGIN_MS), self.clock.ms())
-
-    def renewed(self, voter: str, sent_ms: int) -> None:
-        """A voter has heard what was sent at that time."""
-        lapsed = not self.may_write()
-        self._acked[voter] = max(self._acked.get(voter, -1), sent_ms)
-        if lapsed and self.may_write():
-            self.regained_ms = self.clock.ms() if self._boots else 0
-            self.kernel.fired["lease lapsed"] += any(hand.owner for hand in self.hands.values())
-            for hand in list(self.hands.values()):
-                if hand.owner:
-                    hand.prove()
-
-    def _renew(self) -> None:
-        self._renewal_ms = now = self.clock.ms()
-        for voter_id in self.world.voter_ids:
-            host = self.world.voter_hosts[voter_id]
-            self.world.network.send(self, host, 0, f"{self.name}>{host.name} renew", self._renewal_arrives,
-                                    host, voter_id, self.session, self.life, now)  # fmt: skip
-
-    def _renewal_arrives(
-        self, host: Sidecar | Database, voter_id: str, session: Session, life: int, sent: int
-    ) -> None:
-        voter = host.voter
-        if voter is None or voter.disk.identity != voter_id:
-            return
-        voter.hear(session)
-        label = f"{host.name}>{self.name} renewed"
-        self.world.network.send(host, self, life, label, self.renewed, voter_id, sent)
 
     # --- claims -----------------------------------------------------------------------------------------------
 
@@ -174,12 +126,12 @@ class Sidecar(Process):
         life, sent_ms, session = self.life, self.clock.ms(), self.session
         name = type(asked).__name__
 
-        def reply(answer: Event) -> None:
+        def reply(answer: Event, stands: bool) -> None:
             label = f"{host.name}>{self.name} {name}"
-            world.network.send(host, self, life, label, hand.heard, sent_ms, asked.voter, answer)
+            world.network.send(host, self, life, label, hand.heard, sent_ms, asked.voter, answer, stands)
 
         label = f"{self.name}>{host.name} {name}"
-        world.network.send(self, host, 0, label, host.take, session, hand.task, asked, reply)
+        world.network.send(self, host, 0, label, host.take, session.renewal, hand.task, asked, reply)
 
     # --- the sweep --------------------------------------------------------------------------------------------
 
@@ -191,9 +143,7 @@ class Sidecar(Process):
 
     def _tick(self) -> None:
         self._ticks += 1
-        now = self.clock.ms()
-        if self.hands and renewal_due(Lease(self.session.name, self._renewal_ms, TTL_MS), now):
-            self._renew()
+        self.session.tick()
         for hand in list(self.hands.values()):
             hand.tick()
             if hand.pursuit is not None and not hand.lost:

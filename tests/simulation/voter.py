@@ -1,17 +1,17 @@
-"""A voter: the real rules of ``bridge.quorum`` and ``bridge.lease`` over a simulated disk.
+"""A voter: the real rules of ``bridge.quorum`` and ``bridge.session`` over a simulated disk.
 
 It takes requests in any order and any number of times, decides on what it has written, and answers only once that
-is durable. Leases and evidence live in its memory, promises and entries on its disk. This file must not contain a
-rule: it carries out what the rules decide, as ``sidecar.store.voter`` does for SQLite.
+is durable. What it heard of sessions lives in its memory, promises and entries on its disk. This file must not
+contain a rule: it carries out what the rules decide, as ``sidecar.store.voter`` does for SQLite.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from bridge.journal import Kind, tip_of
-from bridge.lease import Evidence, Lease, forgetful, may_claim, renewed
+from bridge.lease import Evidence
 from bridge.proposal import (
     AppendAnswered,
     ClaimAnswered,
@@ -24,6 +24,7 @@ from bridge.proposal import (
     SendPreVote,
 )
 from bridge.quorum import Claim, Granted, Refusal, Refused, VoterView, decide_append, decide_claim
+from bridge.session import Renewal, SessionsHeard
 from tests.simulation.disk import Disk, Stored
 from tests.simulation.options import MARGIN_MS, TTL_MS
 
@@ -33,21 +34,7 @@ if TYPE_CHECKING:
     from tests.simulation.world import World
 
 Asked = SendPreVote | SendClaim | ReadPrefix | SendAppend
-Reply = Callable[[Event], None]
-
-
-class Session(NamedTuple):
-    """One life of one sidecar.
-
-    Attributes:
-        name: its boot nonce.
-        member: the sidecar, in every life.
-        boot: which life, in order.
-    """
-
-    name: str
-    member: str
-    boot: int
+Reply = Callable[[Event, bool], None]
 
 
 class Voter:
@@ -64,21 +51,18 @@ class Voter:
         self.process, self.clock = process, clock
         self.disk = Disk(world.kernel, process, identity)
         self.disk.on_synced = self._synced
-        self.booted_ms = 0
+        self.sessions = SessionsHeard(0, TTL_MS, MARGIN_MS)
         self.heard: dict[str, bool] = {}
         self._world = world
-        self._leases: dict[str, Lease] = {}
-        self._boots: dict[str, int] = {}
-        self._released: dict[str, bool] = {}
 
     def crash(self) -> None:
         """The process has ended: memory is gone, the disk has what it has."""
         self.disk.crash()
-        self._leases, self._boots, self._released, self.heard = {}, {}, {}, {}
+        self.heard = {}
 
     def boot(self) -> None:
         """It lives again. Grants were times on a clock that may have begun anew."""
-        self.booted_ms = self.clock.ms()
+        self.sessions = SessionsHeard(self.clock.ms(), TTL_MS, MARGIN_MS)
         for task, stored in self.disk.written.items():
             if stored.view.granted is not None:
                 self.disk.written[task] = stored._replace(view=stored.view._replace(granted=None))
@@ -93,41 +77,34 @@ class Voter:
         """A journal as its disk has it."""
         return self.disk.synced.get(task) or Stored(VoterView.empty(task))
 
-    def hear(self, session: Session) -> None:
-        """A session has renewed, by whatever message."""
-        now = self.clock.ms()
-        lease = self._leases.get(session.name) or Lease(session.name, now, TTL_MS, MARGIN_MS)
-        self._leases[session.name] = renewed(lease, now)
-        self._boots[session.member] = max(self._boots.get(session.member, 0), session.boot)
+    def hear(self, renewal: Renewal) -> bool:
+        """A session has renewed, by whatever message; whether this voter stands by it."""
+        return self.sessions.renewed(renewal, self.clock.ms())
 
-    def release(self, session: str) -> None:
-        """A session let all of its handoffs go."""
-        self._released[session] = True
+    def release(self, renewal: Renewal) -> None:
+        """A session let go of everything."""
+        self._world.kernel.fired["release heard"] += 1
+        self.sessions.released(renewal, self.clock.ms())
 
     def blocks(self, stored: Stored, candidate: str) -> bool:
         """Whether a live lease of another session stands in a claim's way."""
-        holder = stored.view.tip.fence.session
-        if holder in ("", candidate) or stored.released:
-            return False
-        now, evidence = self.clock.ms(), self._evidence(holder)
-        if evidence is None and forgetful(self.booted_ms, now, TTL_MS, MARGIN_MS):
-            return True
-        return not may_claim(self._leases.get(holder), evidence, now)
-
-    def _evidence(self, session: str) -> Evidence | None:
-        if self._released.get(session):
-            return Evidence.RELEASED
-        member, _, boot = session.rpartition(".")
-        return Evidence.NEWER_BOOT if self._boots.get(member, 0) > int(boot) else None
+        evidence = Evidence.RELEASED if stored.released else None
+        return self.sessions.blocks(stored.view.tip.fence.session, candidate, self.clock.ms(), evidence)
 
     # --- what it is asked -------------------------------------------------------------------------------------
 
-    def ask(self, session: Session, task: str, asked: Asked, reply: Reply) -> None:
-        """A request has arrived; the answer leaves when what it rests on is durable."""
-        self.hear(session)
-        answer = self._decide(task, asked) if asked.voter == self.disk.identity else self._stranger(task, asked)
+    def ask(self, renewal: Renewal, task: str, asked: Asked, reply: Reply) -> None:
+        """A request has arrived; the answer leaves when what it rests on is durable.
+
+        With it leaves whether this voter stands by the session that asked: every request is a renewal.
+        """
+        stands = self.hear(renewal)
+        if asked.voter == self.disk.identity:
+            answer = self._decide(task, asked)
+        else:
+            answer, stands = self._stranger(task, asked), False
         self._world.watch.asked(self, task, asked, answer)
-        self.disk.when_durable(lambda: reply(answer))
+        self.disk.when_durable(lambda: reply(answer, stands))
 
     def _decide(self, task: str, asked: Asked) -> Event:
         match asked:
