@@ -40,10 +40,11 @@ lint: $(READY) ## format, lint, types and import contracts; changes nothing
 	@$(BIN)/lint-imports --no-logo > $(VENV)/lint-imports.log || { cat $(VENV)/lint-imports.log; exit 1; }
 	@echo "lint: format, style, types and import contracts hold"
 
-format: $(READY) ## write the sources as the formatter wants them, and the README's table of options
+format: $(READY) ## write the sources as the formatter wants them, and what pages draw from tables
 	@$(BIN)/ruff format $(SOURCES)
 	@$(BIN)/ruff check --fix $(SOURCES)
 	@$(BIN)/python -m tests.architecture.readme
+	@$(BIN)/python -m tests.architecture.drawings
 
 lock: $(READY) ## write the lock files from pyproject.toml; newer releases with ARGS=--upgrade
 	@$(PIP) install 'uv>=0.9'

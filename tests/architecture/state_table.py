@@ -1,16 +1,9 @@
-"""Draw the handoff's states from the table that decides, into bridge/README.md.
+"""Draw the handoff's states from the table that decides."""
 
-Run ``python -m tests.architecture.state_table`` after a change of ``TRANSITIONS``; a test fails until then.
-"""
-
-from pathlib import Path
+from __future__ import annotations
 
 from bridge.handoff import FINAL, TRANSITIONS, State
 from bridge.journal import Kind
-
-README = Path(__file__).parents[2] / "bridge" / "README.md"
-BEGIN = "<!-- drawn from handoff.TRANSITIONS by tests/architecture/state_table.py -->"
-END = "<!-- end of the drawing -->"
 
 
 def diagram() -> str:
@@ -41,14 +34,3 @@ def table() -> str:
 
 def _move(kind: Kind, after: State) -> str:
     return kind.value if kind.value == after.value else f"{kind.value} → {after.value}"
-
-
-def drawn_into(page: str) -> str:
-    """The page with its drawing replaced by the current one."""
-    head, rest = page.split(BEGIN)
-    tail = rest.split(END)[1]
-    return f"{head}{BEGIN}\n{diagram()}\n\n{table()}\n{END}{tail}"
-
-
-if __name__ == "__main__":
-    README.write_text(drawn_into(README.read_text()))

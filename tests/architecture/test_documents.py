@@ -19,7 +19,9 @@ from tests.architecture.sources import ROOT
 from tests.suites import SUITES
 
 TEXT = README.read_text(encoding="utf-8")
-PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("bridge/**/*.md")])
+PAGES = sorted(
+    [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("bridge/**/*.md"), *ROOT.glob("tests/**/*.md")]
+)
 
 
 def test_the_table_of_options_is_current() -> None:

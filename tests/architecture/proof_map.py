@@ -1,0 +1,62 @@
+"""Draw the proof map: each promise, the file that watches it, and the broken rules that it caught.
+
+Promises are the simulator's checkers, in their own words. A property of the model is shown beside the promise that
+it is the model's form of; one that has none stands for itself.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterable
+
+from tests.architecture.candidate_table import plain
+from tests.model.catalogue import MUTATIONS as MODEL_MUTATIONS
+from tests.simulation.checkers import all as checkers
+from tests.simulation.checkers.promise import Checker
+
+CHECKERS = "../tests/simulation/checkers"
+
+#: The model's properties by the file of the checker that holds the simulator to the same.
+SAME = {
+    "acknowledged_entries_survive": ("a_known_entry_is_missing_at_a_later_owner",),
+    "one_session_per_fence": ("two_sessions_own_one_n",),
+    "fences_grow": ("fences_do_not_grow_along_a_journal", "a_voter_is_committed_beyond_its_journal"),
+    "one_terminal": ("a_second_terminal", "an_entry_after_the_terminal"),
+    "committed_prefixes_agree": ("committed_prefixes_differ", "a_difference_at_or_below_committed"),
+    "every_task_finishes": ("no_progress_though_all_is_quiet",),
+}
+
+
+def file_of(promise: type[Checker]) -> str:
+    """Name of a checker's file."""
+    return promise.__module__.rpartition(".")[2]
+
+
+def promise_of(promise: type[Checker]) -> str:
+    """What a checker watches, in the first sentence of its file."""
+    module = inspect.getmodule(promise)
+    return plain(inspect.getdoc(module) or "").splitlines()[0]
+
+
+def flag_said(flag: str) -> str:
+    """A mutation's flag in the model, as words."""
+    return flag.removeprefix("M_").replace("_", " ").lower()
+
+
+def in_the_model(properties: Iterable[str]) -> list[str]:
+    """Rules whose breaking these properties showed in the model, each once."""
+    return [*dict.fromkeys(flag_said(each.flag) for each in MODEL_MUTATIONS if each.breaks in properties)]
+
+
+def proof_map() -> str:
+    """Every promise with what caught what."""
+    rows = []
+    for promise in checkers.PROMISES:
+        name = file_of(promise)
+        model = "; ".join(in_the_model(SAME.get(name, ())))
+        rows.append(f"| [{promise.name}]({CHECKERS}/{name}.py): {promise_of(promise)} | {model} |")
+    rest = {each.breaks for each in MODEL_MUTATIONS} - {each for same in SAME.values() for each in same}
+    rows += [
+        f"| {flag_said(each)} (in the model only) | {'; '.join(in_the_model((each,)))} |" for each in sorted(rest)
+    ]
+    return "\n".join(["| promise | broken in the model |", "|---|---|", *rows])
