@@ -83,7 +83,7 @@ class Story(Checker):
     # --- what a story says ------------------------------------------------------------------------------------
 
     def begin(self) -> None:
-        """Everybody lives; clients come."""
+        """Before anybody lives: who the clients are."""
 
     def fate(self, message: Message) -> Sequence[int] | None:
         """When the copies of a message arrive, in microseconds from now; None where chance shall decide."""
@@ -91,8 +91,8 @@ class Story(Checker):
 
     def run(self) -> Self:
         """Live through the story, then through a time in which everything is well."""
-        self.world.begin()
         self.begin()
+        self.world.begin()
         self.world._live(self.world.options.safety_ms)
         self.release()
         self.world.heal()

