@@ -145,11 +145,8 @@ class Client(Process):
             return
         self._asked += 1
         asked = self._asked
-        rng = self.kernel.rng
-        fronts = [self.front]
-        if self.world.faulty and self.world.options.has("twice") and rng.random() < 0.3:
-            self.kernel.fired["one message at two fronts"] += 1
-            fronts.append(rng.choice(self.world.sidecars))
+        fronts = self.fronts()
+        self.kernel.fired["one message at two fronts"] += len(fronts) > 1
         kind, body = self._outstanding
         for front in fronts:
             label = f"{self.name}>{front.name} {kind}"
@@ -160,6 +157,13 @@ class Client(Process):
 
             self.world.network.send(self, front, 0, label, front.front.take, kind, self.task, body, told)
         self.kernel.after(REPEAT_MS * MS, self, f"{self.name} repeats", self._repeat, asked)
+
+    def fronts(self) -> list[Sidecar]:
+        """Where it says something: now and then at two fronts at once."""
+        rng = self.kernel.rng
+        if self.world.faulty and self.world.options.has("twice") and rng.random() < 0.3:
+            return [self.front, rng.choice(self.world.sidecars)]
+        return [self.front]
 
     def _told(self, asked: int, answer: str) -> None:
         if asked == self._asked and answer != "again":

@@ -14,13 +14,21 @@ import sys
 from collections.abc import Sequence
 
 from bridge.errors import InvariantViolation
-from tests.simulation.scenarios import test_minority_terminal, test_three_fences, test_voter_writes
+from tests.simulation.scenarios import (
+    test_minority_terminal,
+    test_one_message_twice,
+    test_subscribers,
+    test_three_fences,
+    test_voter_writes,
+)
 from tests.simulation.scenarios.scenario import Happened, Scenario, play
 
 SCENARIOS: tuple[Scenario, ...] = (
     test_three_fences.SCENARIO,
     test_voter_writes.SCENARIO,
     test_minority_terminal.SCENARIO,
+    test_one_message_twice.SCENARIO,
+    test_subscribers.SCENARIO,
 )
 
 

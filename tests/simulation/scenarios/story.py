@@ -9,7 +9,7 @@ prevents: a scenario that is believed to be covered and whose fault never fires,
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from bridge.journal import TERMINAL, Entry
 from bridge.proposal import ReadPrefix, SendAppend, SendClaim, SendPreVote
@@ -45,12 +45,7 @@ SHORT = Script(
 )
 
 
-class Seated(Client):
-    """A client that stays with its front, whatever becomes of it."""
-
-    def other_front(self) -> Sidecar:
-        """Always the same one."""
-        return self.front
+C = TypeVar("C", bound=Client)
 
 
 class Story(Checker):
@@ -100,6 +95,12 @@ class Story(Checker):
         self.world.watch.finished()
         return self
 
+    def linger(self, ms: int) -> None:
+        """Live on for a while, although every client has what it wanted."""
+        until = self.kernel.now + ms * MS
+        while self.kernel.now < until and self.kernel.step():
+            pass
+
     # --- who and what -----------------------------------------------------------------------------------------
 
     def car(self, name: str) -> Sidecar:
@@ -115,12 +116,11 @@ class Story(Checker):
         hands = [car.hands[TASK] for car in self.world.sidecars if car.alive and TASK in car.hands]
         return max((hand for hand in hands if hand.owner), key=lambda hand: hand.fence, default=None)
 
-    def client(self, at: Sidecar, *, seated: bool = False, after_ms: int = 1, name: str = "") -> Client:
+    def client(self, at: Sidecar, kind: type[C], *, after_ms: float = 1) -> C:
         """A client of the task begins at a front."""
-        kind = Seated if seated else Client
-        client = kind(self.world, name or f"client{len(self.world.clients)}", TASK, at)
+        client = kind(self.world, f"client{len(self.world.clients)}", TASK, at)
         self.world.clients.append(client)
-        self.kernel.after(after_ms * MS, client, f"{client.name} starts", client.start)
+        self.kernel.after(int(after_ms * MS), client, f"{client.name} starts", client.start)
         return client
 
     def end_of(self, entries: Sequence[Entry]) -> Entry | None:
@@ -181,6 +181,18 @@ class Story(Checker):
                 self._separate(other, name, ms)
             if not is_heard:
                 self._separate(name, other, ms)
+
+    def fell(self, car: Sidecar, down_ms: int) -> str:
+        """A sidecar falls in one of three ways for so long; says which. Not in its own event."""
+        how = self.rng.choice(("killed", "paused", "cut off"))
+        match how:
+            case "killed":
+                self.kill(car, self.rng.choice((30, down_ms)))
+            case "paused":
+                car.pause(self.kernel.now + down_ms * MS)
+            case _:
+                self.apart(car.name, ms=down_ms)
+        return how
 
     def _separate(self, one: str, other: str, ms: int | None) -> None:
         self.network.separate(one, other, count=1)

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 
 from bridge.journal import Entry, Fence
 from bridge.proposal import SendAppend
+from tests.simulation.clients import Client
 from tests.simulation.disk import Stored
 from tests.simulation.network import LOCAL_US, Message
 from tests.simulation.options import Options
@@ -46,7 +47,7 @@ class MinorityTerminal(Story):
         self.wish_ms = self.rng.randint(0, 40)
 
     def begin(self) -> None:
-        self.client(self.owner_car)
+        self.client(self.owner_car, Client)
 
     def fate(self, message: Message) -> Sequence[int] | None:
         asked = self.asks(message)

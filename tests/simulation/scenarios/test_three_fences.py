@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from bridge.proposal import AppendAnswered, ClaimAnswered, Event, SendAppend, SendClaim
 from bridge.quorum import Refusal, Refused
+from tests.simulation.clients import Client
 from tests.simulation.hand import Hand
 from tests.simulation.kernel import MS
 from tests.simulation.network import Message
@@ -36,7 +37,7 @@ class ThreeFences(Story):
     def begin(self) -> None:
         first = self.rng.choice(self.world.sidecars)
         self.slow = self.rng.choice(self.others(first.name)).name
-        self.client(first)
+        self.client(first, Client)
 
     def fate(self, message: Message) -> Sequence[int] | None:
         asked = self.asks(message)

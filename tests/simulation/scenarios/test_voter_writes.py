@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from bridge.proposal import Event, SendAppend, SendClaim, SendPreVote
+from tests.simulation.clients import Client
 from tests.simulation.disk import Stored
 from tests.simulation.network import Message
 from tests.simulation.options import Options
@@ -41,7 +42,7 @@ class VoterWrites(Story):
         self.open: list[str] = []
 
     def begin(self) -> None:
-        self.client(self.rng.choice(self.world.sidecars))
+        self.client(self.rng.choice(self.world.sidecars), Client)
 
     def fate(self, message: Message) -> Sequence[int] | None:
         struck = self.struck
