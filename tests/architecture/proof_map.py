@@ -13,6 +13,7 @@ from tests.architecture.candidate_table import plain
 from tests.model.catalogue import MUTATIONS as MODEL_MUTATIONS
 from tests.simulation.checkers import all as checkers
 from tests.simulation.checkers.promise import Checker
+from tests.simulation.scenarios.__main__ import SCENARIOS
 
 CHECKERS = "../tests/simulation/checkers"
 
@@ -60,3 +61,9 @@ def proof_map() -> str:
         f"| {flag_said(each)} (in the model only) | {'; '.join(in_the_model((each,)))} |" for each in sorted(rest)
     ]
     return "\n".join(["| promise | broken in the model |", "|---|---|", *rows])
+
+
+def scenarios() -> str:
+    """The stories that are told on purpose, each with what must really have happened in it."""
+    rows = [f"| {each.number} | `{each.key}` | {each.name} | {'; '.join(each.must)} |" for each in SCENARIOS]
+    return "\n".join(["| | key | story | must have happened |", "|---|---|---|---|", *rows])
