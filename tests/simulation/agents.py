@@ -12,16 +12,39 @@ import copy
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from bridge.a2a.extension import NO_MARKS, Marks
 from tests.simulation.kernel import MS, Process
 from tests.simulation.network import Connection
 from tests.unit.a2a.model_agents import Agent, Style
 from tests.unit.a2a.model_scripts import Script, State, divergent, random_script
 
 if TYPE_CHECKING:
+    from tests.simulation.hand import Hand
     from tests.simulation.world import World
 
 Json = dict[str, Any]
 REQUEST_US = 150
+
+
+class Told(NamedTuple):
+    """What a run says at once, and the truth about it, which only checkers look at.
+
+    Attributes:
+        event: StreamResponse.
+        marks: what the durability extension says with it.
+        made_before, made: content of each artifact before and after it, by the agent's id.
+        said: all statuses of the run; of which it had said the first ``said_before`` before it.
+        whole: nothing that it told was missed. A Task makes up for what was, but for a replacement that begins
+            like what it replaced: that looks like an older Task (a documented limit).
+    """
+
+    event: Json
+    marks: Marks
+    made_before: dict[str, list[Json]]
+    made: dict[str, list[Json]]
+    said: list[list[str]]
+    said_before: int
+    whole: bool
 
 
 class Heard(NamedTuple):
@@ -30,14 +53,14 @@ class Heard(NamedTuple):
     Attributes:
         begun: the agent's task id.
         snapshot: the agent's Task, None where it has forgotten the run.
-        event: an event with the checkpoint on it, if any.
+        event: an event with what it carries.
         ended: the stream ended; False where it broke.
         refused: nobody is there.
     """
 
     begun: Callable[[str], None]
     snapshot: Callable[[Json | None], None]
-    event: Callable[[Json, Json | None], None]
+    event: Callable[[Told], None]
     ended: Callable[[bool], None]
     refused: Callable[[], None]
 
@@ -70,6 +93,12 @@ class Running:
         self.attached: list[tuple[Connection, Heard]] = []
         self.hangs_after = hangs_after
         self.timer = False
+        self.whole = True
+
+    def made(self) -> dict[str, list[Json]]:
+        """Content of each artifact, by its id. The model makes new lists, it never changes one."""
+        state = self.model.state
+        return {state.ids[key]: made["parts"] for key, made in state.made.items()}
 
 
 class AgentHost(Process):
@@ -94,24 +123,27 @@ class AgentHost(Process):
 
     # --- requests of a sidecar --------------------------------------------------------------------------------
 
-    def begin_run(self, car: Process, work: Work, cut: Json | None, owed: Json | None, heard: Heard) -> None:
+    def begin_run(self, hand: Hand, work: Work, cut: Json | None, owed: Json | None, heard: Heard) -> None:
         """SendStreamingMessage that begins a run, from a checkpoint where there is one."""
-        self._request(car, heard, self._begin, work, cut, owed)
+        self._request(hand, "begin", heard, self._begin, work, cut, owed)
 
-    def attach(self, car: Process, name: str, heard: Heard) -> None:
+    def attach(self, hand: Hand, name: str, heard: Heard) -> None:
         """GetTask and SubscribeToTask."""
-        self._request(car, heard, self._attach, name)
+        self._request(hand, "attach", heard, self._attach, name)
 
-    def follow_up(self, car: Process, name: str, message: Json, heard: Heard) -> None:
+    def follow_up(self, hand: Hand, name: str, message: Json, heard: Heard) -> None:
         """SendStreamingMessage on a run that waits."""
-        self._request(car, heard, self._follow_up, name, message)
+        self._request(hand, "follow up", heard, self._follow_up, name, message)
 
-    def cancel(self, car: Process, name: str) -> None:
+    def cancel(self, hand: Hand, name: str) -> None:
         """CancelTask; whether it arrives is not known."""
-        self._kernel.arrive(REQUEST_US, self, 0, f"{car.name}>{self.name} cancel", self._cancel, (name,))
+        self._world.watch.requests(hand, "cancel")
+        self._kernel.arrive(REQUEST_US, self, 0, f"{hand.car.name}>{self.name} cancel", self._cancel, (name,))
 
-    def _request(self, car: Process, heard: Heard, what: Callable[..., None], *args: Any) -> None:
+    def _request(self, hand: Hand, asked: str, heard: Heard, what: Callable[..., None], *args: Any) -> None:
+        car = hand.car
         self._kernel.effect(car)
+        self._world.watch.requests(hand, asked)
         label = f"{car.name}>{self.name} {what.__name__}"
         life = car.life
         self._kernel.after(REQUEST_US, None, label, self._take, car, life, heard, what, args)
@@ -133,6 +165,8 @@ class AgentHost(Process):
         # A checkpoint belongs to what was being told when it was made.
         saved = {} if cut is None else copy.deepcopy(cut)
         script: Script = work.scripts[saved.pop("script", 0)]
+        saved.pop("number", None)
+        whole = saved.pop("whole", True)
         state = State(**saved) if cut is not None else None
         if work.runs > 1 and not work.deterministic:
             script = divergent(rng, script, state)
@@ -144,6 +178,7 @@ class AgentHost(Process):
         hangs = world.faulty and world.options.has("agent_hang") and rng.random() < 0.3
         told = work.scripts.index(script)
         run = Running(model, f"r{world.runs}", told, hangs_after=rng.randint(0, 6) if hangs else -1)
+        run.whole = whole
         self.runs[run.name] = run
         run.attached.append((connection, heard))
         connection.send(f"{self.name} has begun", heard.begun, run.name)
@@ -155,6 +190,7 @@ class AgentHost(Process):
         connection.send(f"{self.name} shows its task", heard.snapshot, snapshot)
         if run is None:
             return
+        run.whole = False
         if run.model.state.waiting or run.model.state.ended:
             connection.close(ended=True)
         else:
@@ -191,16 +227,20 @@ class AgentHost(Process):
             self._kernel.fired["agent hung"] += 1
             return
         run.hangs_after -= 1
+        before, said_before = run.made(), len(run.model.state.told)
         step = run.model.step()
         if step is None:
             self._detach(run, ended=True)
             return
         event, saved = step
         if saved is not None:
-            saved["script"] = run.script
+            saved["script"], saved["whole"] = run.script, run.whole
+            self._world.saved(saved)
+        marks = NO_MARKS if saved is None else Marks(saved)
+        told = Told(event, marks, before, run.made(), run.model.state.told, said_before, run.whole)
         kept = []
         for connection, heard in run.attached:
-            if connection.send(f"{self.name} tells", heard.event, event, saved):
+            if connection.send(f"{self.name} tells", heard.event, told):
                 kept.append((connection, heard))
         run.attached = kept
         if run.model.state.waiting or run.model.state.ended:

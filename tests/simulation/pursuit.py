@@ -1,20 +1,17 @@
 """What an owner does with its handoff: the real recovery and reconciliation rules between a journal and an agent.
 
 ``bridge.recovery.decide`` says what to do, ``bridge.a2a.reconcile.Run`` what an agent's event means for clients;
-this shell asks the agent, journals what they say, and does nothing before it is committed. It must not know how a
-journal is replicated. The failure it must not add: an agent that is asked under a lease that has lapsed.
+this shell journals what they say, and does nothing before it is committed. It must not know how a journal is
+replicated. The failure it must not add: an outcome that is acted upon and not journalled.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from bridge.a2a.dialect import CANCELED, FAILED, INPUT_REQUIRED
-from bridge.a2a.extension import NO_MARKS, Marks
 from bridge.a2a.outcomes import Finish, Outcome, Replay, Reply, Rewind, Step, Suspend, drafts
 from bridge.a2a.reconcile import Run
-from bridge.a2a.shown import Shown
 from bridge.handoff import State
 from bridge.journal import Draft, Kind
 from bridge.jsontext import write
@@ -30,7 +27,8 @@ from bridge.recovery import (
     Wait,
     decide,
 )
-from tests.simulation.agents import Heard
+from tests.simulation.agents import Told
+from tests.simulation.asking import AGAIN_MS, Asking
 from tests.simulation.kernel import MS
 
 if TYPE_CHECKING:
@@ -38,28 +36,15 @@ if TYPE_CHECKING:
 
 Json = dict[str, Any]
 HANG_MS = 1_500
-AGAIN_MS = 120
 LIMITS = Limits()
 
 
-class Pursuit:
-    """Drives the agent for one owned handoff.
-
-    Attributes:
-        shown: what clients were shown, as the rules see it.
-        exact: nothing of this run was missed, so the task must end as this run made it.
-    """
+class Pursuit(Asking):
+    """Drives the agent for one owned handoff."""
 
     def __init__(self, hand: Hand) -> None:
-        self.hand, self.car = hand, hand.car
-        self.shown = Shown.fold(hand.log)
-        self.exact = True
-        self.run: Run | None = None
-        self._agent_run = ""
+        super().__init__(hand)
         self._gone = False
-        self._asking = 0  # number of the request whose answers count
-        self._busy = False
-        self._progress_us = hand.car.kernel.now
 
     # --- what to do -------------------------------------------------------------------------------------------
 
@@ -124,29 +109,7 @@ class Pursuit:
         self._asking += 1
         bound = self.hand.handoff.bound
         if self._agent_run and bound is not None and bound["endpoint"] == self.car.agent.name:
-            self.car.agent.cancel(self.car, self._agent_run)
-
-    # --- requests to the agent --------------------------------------------------------------------------------
-
-    def _request(self, *, fresh: bool, then: Callable[[], None]) -> None:
-        """Record that the agent is about to be asked; ask once that is durable, under a living lease."""
-        self._busy = True
-        self._asking += 1
-        self._progress_us = self.car.kernel.now
-        asking = self._asking
-        name = "" if fresh else self._agent_run
-
-        def ask() -> None:
-            if self.hand.lost or asking != self._asking:
-                return
-            if not self.hand.fresh():
-                self.car.later(AGAIN_MS, ask)
-                return
-            self.car.world.watch.acts(self.hand)
-            then()
-
-        body = {"endpoint": self.car.agent.name, "task": name, "context": "C", "fresh": fresh}
-        self.hand.write([Draft(Kind.BOUND, write(body))], ask)
+            self.car.agent.cancel(self.hand, self._agent_run)
 
     def _begin(self) -> None:
         hand = self.hand
@@ -154,39 +117,6 @@ class Pursuit:
         self.run = Run(self.shown, fresh=hand.handoff.attempts == 0, seed=self.car.world.seed_task(hand.task))
         self._agent_run = ""
         self._request(fresh=True, then=self._begin_run)
-
-    def _begin_run(self) -> None:
-        assert self.run is not None
-        cut = self.shown.cut.state if self.shown.cut is not None and not self.run.fresh else None
-        owed = self.run.owed
-        work = self.car.world.works[self.hand.task]
-        message = None if owed is None else owed["message"]
-        self.car.agent.begin_run(self.car, work, cut, message, self._heard())
-
-    def _attach(self) -> None:
-        self.exact = False
-        self.car.agent.attach(self.car, self._agent_run, self._heard())
-
-    def _follow(self, body: Json) -> None:
-        def send() -> None:
-            self.car.agent.follow_up(self.car, self._agent_run, body["message"], self._heard())
-
-        self._request(fresh=False, then=send)
-
-    def _heard(self) -> Heard:
-        asking = self._asking
-
-        def current(act: Callable[..., None]) -> Callable[..., None]:
-            def guarded(*args: Any) -> None:
-                if asking == self._asking and not self.hand.lost and self.hand.handoff.terminal is None:
-                    act(*args)
-
-            return guarded
-
-        return Heard(
-            current(self._begun), current(self._snapshot), current(self._event), current(self._ended),
-            current(self._refused),
-        )  # fmt: skip
 
     # --- what the agent says ----------------------------------------------------------------------------------
 
@@ -216,12 +146,12 @@ class Pursuit:
             self._busy = False
             self.hand.write([Draft(Kind.SUSPENDED, write({"state": INPUT_REQUIRED}))])
 
-    def _event(self, event: Json, saved: Json | None) -> None:
+    def _event(self, told: Told) -> None:
         assert self.run is not None
         self._progress_us = self.car.kernel.now
-        self._take(self.run.receive(event, NO_MARKS if saved is None else Marks(saved)))
+        self._take(self.run.receive(told.event, told.marks), told)
 
-    def _take(self, outcomes: list[Outcome]) -> None:
+    def _take(self, outcomes: list[Outcome], told: Told | None = None) -> None:
         if not outcomes:
             self.car.kernel.fired["event swallowed"] += 1
             return
@@ -241,7 +171,9 @@ class Pursuit:
             elif isinstance(outcome, Finish | Reply):
                 self._busy = False
         if written:
+            before = len(self.hand.log)
             self.hand.write(written)
+            self.car.world.watch.took(self.hand, told, before)
         if self.hand.handoff.terminal is not None:
             self._tell_truth()
         if replay is not None:
@@ -279,7 +211,7 @@ class Pursuit:
         self._asking += 1
         self._busy = False
         if bound is not None and bound["task"] and bound["endpoint"] == self.car.agent.name:
-            self.car.agent.cancel(self.car, bound["task"])
+            self.car.agent.cancel(self.hand, bound["task"])
         seed = self.car.world.seed_task(self.hand.task)
         run = self.run or Run(self.shown, fresh=self.hand.handoff.attempts <= 1, reattached=True, seed=seed)
         message = {

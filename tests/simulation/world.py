@@ -48,6 +48,7 @@ class World:
         self.watch = Watch(self)
         self.faulty = True
         self.runs = 0
+        self.checkpoints = 0
         peers = self.options.voters > 1
         self.names = ["a", "b", "c", "d", "e"][: self.options.sidecars]
         self.database = None if peers else Database(self, "db")
@@ -120,6 +121,12 @@ class World:
         eager = self.faulty and self.options.has("eager") and self.kernel.rng.random() < 0.3
         self.kernel.fired["claimed eagerly"] += eager
         return eager
+
+    def saved(self, state: Json) -> None:
+        """A run has made a checkpoint: it gets a number, by which its truth is found again."""
+        self.checkpoints += 1
+        state["number"] = self.checkpoints
+        self.watch.saved(self.checkpoints, state)
 
     def sidecar_of(self, session: str) -> Sidecar | None:
         """Whose session it is."""

@@ -14,9 +14,12 @@ from tests.simulation.checkers.one_session_per_fence import OneSessionPerFence
 from tests.simulation.checkers.one_terminal import OneTerminal
 from tests.simulation.checkers.promise import HOOKS, Checker
 from tests.simulation.checkers.reads_never_go_back import ReadsNeverGoBack
+from tests.simulation.checkers.replacements_have_their_record import ReplacementsHaveTheirRecord
+from tests.simulation.checkers.runs_begin_after_the_claim import RunsBeginAfterTheClaim
 from tests.simulation.checkers.shown_entries_are_kept import ShownEntriesAreKept
 from tests.simulation.checkers.stream_equals_task import StreamEqualsTask
 from tests.simulation.checkers.task_is_what_was_made import TaskIsWhatWasMade
+from tests.simulation.checkers.the_cut_is_exact import TheCutIsExact
 
 if TYPE_CHECKING:
     from tests.simulation.world import World
@@ -30,6 +33,9 @@ PROMISES: tuple[type[Checker], ...] = (
     AcknowledgedEntriesSurvive,
     ReadsNeverGoBack,
     OneOwnerActs,
+    RunsBeginAfterTheClaim,
+    TheCutIsExact,
+    ReplacementsHaveTheirRecord,
     StreamEqualsTask,
     TaskIsWhatWasMade,
     EveryTaskFinishes,

@@ -9,8 +9,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 if TYPE_CHECKING:
+    from bridge.a2a.shown import Shown
     from bridge.journal import Entry
     from bridge.proposal import Event
+    from tests.simulation.agents import Told
     from tests.simulation.clients import Client
     from tests.simulation.disk import Stored
     from tests.simulation.hand import Hand
@@ -56,6 +58,18 @@ class Checker:
     def acts(self, hand: Hand) -> None:
         """An owner is about to ask its agent for something."""
 
+    def requests(self, hand: Hand, what: str) -> None:
+        """An agent is asked for something: begin, attach, follow up, cancel."""
+
+    def begins(self, hand: Hand, shown: Shown, state: Json | None) -> None:
+        """An agent is about to be asked to begin a run, from this state of a checkpoint if there is one."""
+
+    def saved(self, number: int, state: Json) -> None:
+        """A run has made a checkpoint."""
+
+    def took(self, hand: Hand, told: Told | None, before: int) -> None:
+        """An owner has journalled what its agent said (None: what its Task showed), behind position ``before``."""
+
     def shown(self, car: Sidecar, task: str, entry: Entry) -> None:
         """A client is shown an entry, or a Task that it is part of."""
 
@@ -79,6 +93,6 @@ class Checker:
 
 
 HOOKS = (
-    "asked", "wrote", "synced", "committed", "owns", "acts", "shown", "read", "received", "got", "compared",
-    "told", "finished",
+    "asked", "requests", "begins", "saved", "took", "wrote", "synced", "committed", "owns", "acts", "shown",
+    "read", "received", "got", "compared", "told", "finished",
 )  # fmt: skip

@@ -1,0 +1,48 @@
+"""No agent is asked for anything by an owner whose claim is not committed, nor for a run of which no record is.
+
+Whoever acts before its claim is committed acts beside another that may be owner, and a run that is begun before
+its ``bound`` entry is committed counts for nobody's attempts. Both are looked for on the voters' disks.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bridge.journal import Entry, Kind
+from tests.simulation.checkers.promise import Checker
+
+if TYPE_CHECKING:
+    from tests.simulation.hand import Hand
+    from tests.simulation.world import World
+
+
+class RunsBeginAfterTheClaim(Checker):
+    """Claims that were found committed: what is committed once is so for ever."""
+
+    name = "runs begin after the claim"
+
+    def __init__(self, world: World) -> None:
+        super().__init__(world)
+        self.books: dict[str, bool] = {}
+
+    def requests(self, hand: Hand, what: str) -> None:
+        claims = [each for each in hand.log if each.kind is Kind.CLAIMED and each.fence == hand.fence]
+        if not claims or not self._is_committed(hand, claims[0]):
+            raise self.broken(f"{hand.task}: {hand.fence} asks its agent to {what}, its claim is not committed")
+        if what == "begin":
+            bound = next(each for each in reversed(hand.log) if each.kind is Kind.BOUND)
+            if bound.fence != hand.fence or not self._is_committed(hand, bound):
+                raise self.broken(f"{hand.task}: {hand.fence} begins a run that nobody has recorded")
+
+    def _is_committed(self, hand: Hand, entry: Entry) -> bool:
+        if entry.hash in self.books:
+            return True
+        have, ids = 0, self.world.voter_ids
+        for identity in ids:
+            voter = self.world.voter_hosts[identity].voter
+            # A disk that was lost since counts: it had the entry, or the owner would not have heard so.
+            lost = voter is not None and voter.disk.identity != identity
+            have += lost or (voter is not None and voter.durable(hand.task).hash_at(entry.seq) == entry.hash)
+        if 2 * have > len(ids):
+            self.books[entry.hash] = True
+        return entry.hash in self.books
