@@ -11,10 +11,11 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from bridge.handoff import Handoff, State
-from bridge.journal import Draft, Entry, Fence, Kind
+from bridge.journal import Draft, Entry, Fence, Kind, genesis
 from bridge.jsontext import write
 from bridge.proposal import (
     Began,
+    ClaimAnswered,
     Committed,
     Effect,
     Elapsed,
@@ -22,13 +23,18 @@ from bridge.proposal import (
     Lost,
     Opened,
     OpenJournal,
+    PrefixRead,
+    PreVoted,
     SendAppend,
+    SendClaim,
+    SendPreVote,
 )
 from bridge.proposer import Proposer, Stage
-from bridge.quorum import Append, Appended, Refusal, Refused
+from bridge.quorum import Append, Appended, Granted, Refusal, Refused
 from bridge.voterset import Voters
 from tests.simulation.kernel import MS
 from tests.simulation.pursuit import Pursuit
+from tests.simulation.voter import SendDispatch
 
 if TYPE_CHECKING:
     from tests.simulation.sidecar import Sidecar
@@ -51,7 +57,7 @@ class Hand:
         handoff: fold of the proposer's journal.
         owner: its claim is committed: it may act.
         lost: this fence is over for this sidecar.
-        began_us: when it stood.
+        moved_us: when it stood, or as a candidate came a step further.
         heard_us: when it last heard of a voter.
         fenced: some voter has promised more, and takes nothing under this fence any more.
         well_us: when all was committed last, and its reads fresh.
@@ -59,11 +65,11 @@ class Hand:
 
     def __init__(self, car: Sidecar, task: str, fence: Fence, reason: str) -> None:
         self.car, self.task, self.fence, self.reason = car, task, fence, reason
-        self.proposer = Proposer(task, fence, (car.world.voter_ids,))
+        self.proposer = Proposer(task, fence, (car.world.voter_ids,), car.world.options.bounds)
         self.handoff = Handoff.absent(task)
         self.owner = False
         self.lost = False
-        self.began_us = self.heard_us = self.well_us = car.kernel.now
+        self.moved_us = self.heard_us = self.well_us = car.kernel.now
         self.fenced = False
         self.pursuit: Pursuit | None = None
         self.recorded: dict[str, int] = {}
@@ -91,6 +97,18 @@ class Hand:
     def begin(self) -> None:
         """Stand for it."""
         self.tell(Began())
+        if self.dispatches:
+            # Its only voter claims with the first append, or refuses it: until then nobody is known to be there.
+            nobody = Granted(genesis(self.task), 0)
+            (voter,) = self.proposer.voters
+            self.tell(PreVoted(voter, self.fence, nobody))
+            self.tell(ClaimAnswered(voter, self.fence, nobody))
+
+    @property
+    def dispatches(self) -> bool:
+        """A message that began nothing yet, as far as is known here, and one voter: no claim goes before it."""
+        first = self.reason == "accepted" and self.fence.n == 1
+        return first and not self.owner and len(self.proposer.voters) == 1
 
     def tell(self, news: Event) -> None:
         """News for the rules; what they want is carried out in order."""
@@ -118,6 +136,8 @@ class Hand:
             self.car.session.answered(voter, sent_ms)
         if not self.lost:
             self.heard_us = self.car.kernel.now
+            if isinstance(answer, Appended) or (isinstance(news, PrefixRead) and news.entries):
+                self.moved_us = self.car.kernel.now
             self.tell(news)
 
     def contact(self, voter: str) -> None:
@@ -199,6 +219,14 @@ class Hand:
             case Lost():
                 self.car.promised(self.task, effect.promised.n)
                 self.drop()
+            case SendPreVote() | SendClaim() if self.dispatches:
+                pass
+            case SendAppend(voter=voter, append=append) if self.dispatches:
+                self.car.kernel.fired["dispatched without a claim"] += 1
+                self.car.ask(self, SendDispatch(voter, append))
+            case SendAppend(append=append) if append.entries and append.entries[-1].seq < len(self.log):
+                self.car.kernel.fired["append in chunks"] += 1
+                self.car.ask(self, effect)
             case _:
                 self.car.ask(self, effect)
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass, field
 
+from bridge.catchup import DEFAULT_BOUNDS, Bounds
+
 TTL_MS = 1_000
 MARGIN_MS = 100
 
@@ -34,6 +36,7 @@ class Options:
         pace_ms: mean time between two events of an agent, more or less.
         every_ms: mean time between faults that strike by the clock.
         fuse: mean number of effects between kills at an effect.
+        bounds: of what one message carries of a journal.
     """
 
     on: frozenset[str] = frozenset()
@@ -48,6 +51,7 @@ class Options:
     pace_ms: int = 20
     every_ms: int = 500
     fuse: int = 0
+    bounds: Bounds = DEFAULT_BOUNDS
     rates: dict[str, float] = field(default_factory=dict)
 
     def has(self, fault: str) -> bool:
@@ -58,6 +62,7 @@ class Options:
 def drawn(rng: random.Random) -> Options:
     """The options of a seed."""
     on = frozenset(fault for fault in FAULTS if rng.random() < 0.35)
+    bounds = rng.choice((DEFAULT_BOUNDS, Bounds(1), Bounds(3), Bounds(8), Bounds(bytes_max=2_000)))
     hard = rng.choice((0.02, 0.05, 0.15))
     voters = 1 if rng.random() < 0.25 else 3
     options = Options(
@@ -73,6 +78,7 @@ def drawn(rng: random.Random) -> Options:
         pace_ms=rng.choice((5, 20, 100)),
         every_ms=rng.choice((250, 600, 1_500)),
         fuse=rng.choice((30, 100, 300)) if "kill_effect" in on else 0,
+        bounds=bounds,
     )
     wild = "freeze" in on
     for name in "abcd":

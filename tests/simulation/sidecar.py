@@ -148,7 +148,7 @@ class Sidecar(Process):
             hand.tick()
             if hand.pursuit is not None and not hand.lost:
                 hand.pursuit.tick()
-            if not hand.owner and self.kernel.now - hand.began_us > CANDIDACY_MS * MS and not hand.lost:
+            if not hand.owner and self.kernel.now - hand.moved_us > CANDIDACY_MS * MS and not hand.lost:
                 hand.drop()
         self.front.tick()
         if self._ticks % 2 == 0:

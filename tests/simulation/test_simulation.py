@@ -18,6 +18,7 @@ EXPECTED = (
     "wall clock jumped", "clock stopped", "lease lapsed", "suffix cut", "agent killed", "agent hung",
     "agent's stream broke", "client moved", "stream broke", "cancel wished", "ended: canceled", "claimed eagerly",
     "one message at two fronts", "repeat attached", "reattached", "event swallowed", "answer replayed", "rewound",
+    "append in chunks", "prefix read in chunks", "dispatched without a claim", "dispatch met another",
     "checkpoint", "orphaned: agent_gone", "orphaned: agent_hangs",
 )  # fmt: skip
 

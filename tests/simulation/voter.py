@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from bridge.journal import Kind, tip_of
+from bridge.catchup import chunk, holds
+from bridge.journal import Kind
 from bridge.lease import Evidence
 from bridge.proposal import (
     AppendAnswered,
@@ -23,7 +24,16 @@ from bridge.proposal import (
     SendClaim,
     SendPreVote,
 )
-from bridge.quorum import Claim, Granted, Refusal, Refused, VoterView, decide_append, decide_claim
+from bridge.quorum import (
+    Claim,
+    Granted,
+    Refusal,
+    Refused,
+    VoterView,
+    decide_append,
+    decide_claim,
+    decide_dispatch,
+)
 from bridge.session import Renewal, SessionsHeard
 from tests.simulation.disk import Disk, Stored
 from tests.simulation.options import MARGIN_MS, TTL_MS
@@ -32,6 +42,13 @@ if TYPE_CHECKING:
     from tests.simulation.clocks import HostClock
     from tests.simulation.kernel import Process
     from tests.simulation.world import World
+
+
+class SendDispatch(SendAppend):
+    """The first append of a journal with one voter, which claims it in the same transaction."""
+
+    __slots__ = ()
+
 
 Asked = SendPreVote | SendClaim | ReadPrefix | SendAppend
 Reply = Callable[[Event, bool], None]
@@ -117,9 +134,8 @@ class Voter:
                     return ClaimAnswered(voter, claim.fence, vote)
                 self._write(task, self.stored(task)._replace(view=vote[0]))
                 return ClaimAnswered(voter, claim.fence, vote[1])
-            case ReadPrefix(voter=voter, tip=tip):
-                prefix = self.stored(task).entries[: tip.seq]
-                return PrefixRead(voter, tip, prefix if tip_of(task, prefix) == tip else None)
+            case ReadPrefix():
+                return self._read(task, asked)
             case SendAppend():
                 return self._append(task, asked)
 
@@ -128,11 +144,24 @@ class Voter:
         blocks = self.blocks(stored, claim.candidate)
         return decide_claim(stored.view, claim, holder_blocks=blocks, now_ms=self.clock.ms())
 
+    def _read(self, task: str, asked: ReadPrefix) -> PrefixRead:
+        stored, tip, after = self.stored(task), asked.tip, asked.after
+        fired = self._world.kernel.fired
+        if not holds(stored.view, tip, stored.hash_at):
+            fired["prefix gone while it was read"] += after > 0
+            return PrefixRead(asked.voter, tip, None, after)
+        fired["prefix read in chunks"] += after > 0
+        entries = chunk(stored.entries[: tip.seq], after, self._world.options.bounds)
+        return PrefixRead(asked.voter, tip, entries, after)
+
     def _append(self, task: str, asked: SendAppend) -> AppendAnswered:
         append, before = asked.append, self.stored(task)
         voters = len(self._world.voter_ids)
-        decided = decide_append(before.view, append, before.hash_at, voters=voters)
+        dispatch = isinstance(asked, SendDispatch)
+        rule = decide_dispatch if dispatch else decide_append
+        decided = rule(before.view, append, before.hash_at, voters=voters)
         if isinstance(decided, Refused):
+            self._world.kernel.fired["dispatch met another"] += dispatch
             return AppendAnswered(asked.voter, append.fence, decided)
         view, plan, acknowledged = decided
         entries, released = before.entries, before.released
@@ -164,7 +193,8 @@ class Voter:
                 return PreVoted(voter, claim.fence, refused)
             case SendClaim(voter=voter, claim=claim):
                 return ClaimAnswered(voter, claim.fence, refused)
-            case ReadPrefix(voter=voter, tip=tip):
-                return PrefixRead(voter, tip, None)
+            case ReadPrefix(voter=voter, tip=tip, after=after):
+                self._world.kernel.fired["prefix gone while it was read"] += after > 0
+                return PrefixRead(voter, tip, None, after)
             case SendAppend(voter=voter, append=append):
                 return AppendAnswered(voter, append.fence, refused)

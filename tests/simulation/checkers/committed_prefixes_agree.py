@@ -1,4 +1,7 @@
-"""What any voter or owner calls committed is the same everywhere, for ever."""
+"""What any voter or owner calls committed is the same everywhere, for ever.
+
+A voter speaks of what its disk has: what the only voter of a handoff wrote and lost before that was nothing yet.
+"""
 
 from __future__ import annotations
 
@@ -30,8 +33,12 @@ class CommittedPrefixesAgree(Checker):
             raise self.broken(f"{task}: committed goes back from {was} to {now} at {voter.process.name}")
         if before.entries[:was] != after.entries[:was]:
             raise self.broken(f"{task}: {voter.process.name} changes what is committed")
-        if now > was:
-            self._enter(task, voter.process.name, after.entries, was, now)
+
+    def synced(self, voter: Voter, task: str, stored: Stored) -> None:
+        now = stored.view.committed
+        since = min(len(self.books.get(task, ())), now)
+        # A chain whose last entry is the same is the same.
+        self._enter(task, voter.process.name, stored.entries, max(0, since - 1), now)
 
     def committed(self, hand: Hand, seq: int) -> None:
         since = len(self.books.get(hand.task, ()))
