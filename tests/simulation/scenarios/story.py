@@ -144,7 +144,7 @@ class Story(Checker):
         if not once or not self.fired[fault]:
             self.fired[fault] += 1
 
-    def soon(self, label: str, run: Callable[..., None], *args: Any, us: int = 0) -> None:
+    def soon(self, label: str, run: Callable[..., Any], *args: Any, us: int = 0) -> None:
         """Once the present event is over, or somewhat later."""
         self.kernel.after(us, None, label, run, *args)
 
