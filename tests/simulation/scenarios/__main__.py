@@ -20,6 +20,7 @@ from tests.simulation.scenarios import (
     test_one_message_twice,
     test_subscribers,
     test_three_fences,
+    test_voter_forgets,
     test_voter_writes,
 )
 from tests.simulation.scenarios.scenario import Happened, Scenario, play
@@ -28,6 +29,7 @@ SCENARIOS: tuple[Scenario, ...] = (
     test_three_fences.SCENARIO,
     test_voter_writes.SCENARIO,
     test_minority_terminal.SCENARIO,
+    test_voter_forgets.SCENARIO,
     test_lease_edges.SCENARIO,
     test_one_message_twice.SCENARIO,
     test_subscribers.SCENARIO,
