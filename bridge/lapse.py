@@ -2,9 +2,9 @@
 
 While its lease has lapsed the run goes on, its output is buffered and unshown. When contact returns the session
 claims anew and compares: only if what it adopted is its own journal, continued by nobody else, does the buffered
-output still follow from it. What had reached a voter before the lapse may stand in there already, and is not said
-twice. The failure this prevents: output of a run that another owner has meanwhile replaced, appended to the other
-run's as if they were one.
+output still follow from it. What had reached a voter before the lapse, or under an earlier attempt to come back,
+may stand in there already, and is not said twice. The failure this prevents: output of a run that another owner
+has meanwhile replaced, appended to the other run's as if they were one.
 
 This file must not know about leases or where output comes from.
 """
@@ -16,6 +16,7 @@ from hashlib import sha256
 from typing import Final
 
 from bridge.journal import Draft, Entry, Kind, Tip
+from bridge.jsontext import parse_stored
 
 BUFFERED_BYTES_MAX = 16 << 20
 
@@ -28,22 +29,27 @@ class HeldOutput:
 
     Args:
         base: the end of what its voters had acknowledged.
-        bytes_max: bound of all bodies together.
+        bytes_max: bound of all held bodies together.
+        proposed: what the owner had appended behind that: it may have reached a voter, or not.
 
     Attributes:
         drafts: held back, in order.
     """
 
-    def __init__(self, base: Tip, bytes_max: int = BUFFERED_BYTES_MAX) -> None:
-        self.drafts: list[Draft] = []
+    def __init__(self, base: Tip, bytes_max: int = BUFFERED_BYTES_MAX, proposed: Sequence[Draft] = ()) -> None:
+        self.drafts = list(proposed)
         self._base, self._bytes_max, self._bytes = base, bytes_max, 0
 
-    def hold(self, draft: Draft) -> bool:
-        """Take one more; False, and it was not taken, where there is no room: the run has to be held up."""
-        size = self._bytes + len(draft.body)
+    def hold(self, *drafts: Draft) -> bool:
+        """Take more; False, and none of it was taken, where there is no room: the run has to be held up.
+
+        Args:
+            drafts: what belongs together, in order.
+        """
+        size = self._bytes + sum(len(draft.body) for draft in drafts)
         if size > self._bytes_max:
             return False
-        self.drafts.append(draft)
+        self.drafts.extend(drafts)
         self._bytes = size
         return True
 
@@ -57,14 +63,22 @@ class HeldOutput:
         at = self._base.seq
         if [entry.hash for entry in adopted[at - 1 : at]] != [self._base.hash]:
             return None
-        rest = list(self.drafts)
+        rest, before = list(self.drafts), Kind.BOUND
         for entry in adopted[at:]:
             own = entry.fence.session == session
             if own and rest and (entry.kind, entry.body_hash) == (rest[0].kind, _hash(rest[0])):
                 rest.pop(0)
-            elif entry.kind not in FROM_OUTSIDE and not (own and entry.kind is Kind.CLAIMED):
+            elif entry.kind not in FROM_OUTSIDE and not (own and _reopens(entry, before)):
                 return None
+            before = entry.kind
         return rest
+
+
+def _reopens(entry: Entry, before: Kind) -> bool:
+    # What an earlier attempt to come back wrote besides: its claim, and that the run is bound as before.
+    if entry.kind is Kind.BOUND and before is Kind.CLAIMED:
+        return parse_stored(entry.body or b"{}").get("fresh") is not True
+    return entry.kind is Kind.CLAIMED
 
 
 def _hash(draft: Draft) -> str:

@@ -20,6 +20,7 @@ from tests.unit.a2a.model_scripts import Script, State, divergent, random_script
 
 if TYPE_CHECKING:
     from tests.simulation.hand import Hand
+    from tests.simulation.lapse import Lapse
     from tests.simulation.world import World
 
 Json = dict[str, Any]
@@ -123,24 +124,24 @@ class AgentHost(Process):
 
     # --- requests of a sidecar --------------------------------------------------------------------------------
 
-    def begin_run(self, hand: Hand, work: Work, cut: Json | None, owed: Json | None, heard: Heard) -> None:
+    def begin_run(self, hand: Hand | Lapse, work: Work, cut: Json | None, owed: Json | None, heard: Heard) -> None:
         """SendStreamingMessage that begins a run, from a checkpoint where there is one."""
         self._request(hand, "begin", heard, self._begin, work, cut, owed)
 
-    def attach(self, hand: Hand, name: str, heard: Heard) -> None:
+    def attach(self, hand: Hand | Lapse, name: str, heard: Heard) -> None:
         """GetTask and SubscribeToTask."""
         self._request(hand, "attach", heard, self._attach, name)
 
-    def follow_up(self, hand: Hand, name: str, message: Json, heard: Heard) -> None:
+    def follow_up(self, hand: Hand | Lapse, name: str, message: Json, heard: Heard) -> None:
         """SendStreamingMessage on a run that waits."""
         self._request(hand, "follow up", heard, self._follow_up, name, message)
 
-    def cancel(self, hand: Hand, name: str) -> None:
+    def cancel(self, hand: Hand | Lapse, name: str) -> None:
         """CancelTask; whether it arrives is not known."""
         self._world.watch.requests(hand, "cancel")
         self._kernel.arrive(REQUEST_US, self, 0, f"{hand.car.name}>{self.name} cancel", self._cancel, (name,))
 
-    def _request(self, hand: Hand, asked: str, heard: Heard, what: Callable[..., None], *args: Any) -> None:
+    def _request(self, hand: Hand | Lapse, asked: str, heard: Heard, what: Callable[..., None], *args: Any) -> None:
         car = hand.car
         self._kernel.effect(car)
         self._world.watch.requests(hand, asked)

@@ -18,6 +18,7 @@ from tests.simulation.agents import Heard, Told
 
 if TYPE_CHECKING:
     from tests.simulation.hand import Hand
+    from tests.simulation.lapse import Lapse
 
 Json = dict[str, Any]
 AGAIN_MS = 120
@@ -27,13 +28,15 @@ class Asking:
     """The agent's side of one owned handoff.
 
     Attributes:
+        hand: what it writes to: while the owner's lease has lapsed, its stand-in.
         shown: what clients were shown, as the rules see it.
         exact: nothing of this run was missed, so the task must end as this run made it.
         run: the run that is followed, as the rules see it.
     """
 
     def __init__(self, hand: Hand) -> None:
-        self.hand, self.car = hand, hand.car
+        self.hand: Hand | Lapse = hand
+        self.car = hand.car
         self.shown = Shown.fold(hand.log)
         self.exact = True
         self.run: Run | None = None

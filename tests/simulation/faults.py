@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 STRIKES = (
     "partition", "kill", "power", "pause", "disk_dead", "disk_lost", "jump", "freeze", "agent_kill",
-    "agent_breaks", "client_moves", "cancel",
+    "agent_breaks", "client_moves", "cancel", "cut_off",
 )  # fmt: skip
 
 
@@ -121,6 +121,21 @@ class Faults:
         for one, other in pairs:
             network.separate(one, other, count=1)
         self.kernel.after(self.rng.choice((100, 1_000, 3_000)) * MS, None, "partition ends", self._join, pairs)
+
+    def _cut_off(self) -> None:
+        """An owner and its voters, for about as long as its lease lives: others may claim meanwhile, or not."""
+        owners = [car for car in self.world.sidecars if any(hand.running for hand in car.hands.values())]
+        if not owners:
+            return
+        name = self.rng.choice(owners).name
+        others = [host.name for host in self.world.hosts if host.name != name]
+        deaf, mute = self.rng.choice(((True, True), (True, False), (False, True)))
+        pairs = [(other, name) for other in others if deaf] + [(name, other) for other in others if mute]
+        self.kernel.fired["owner cut off"] += 1
+        for one, other in pairs:
+            self.world.network.separate(one, other, count=1)
+        ms = self.rng.choice((950, 1_100, 1_300, 2_500))
+        self.kernel.after(ms * MS, None, "owner is back", self._join, pairs)
 
     def _join(self, pairs: list[tuple[str, str]]) -> None:
         for one, other in pairs:

@@ -113,16 +113,18 @@ class Front:
     def _record(self, hand: Hand, kind: Kind, body: Json, told: Told) -> None:
         handoff, pursuit = hand.handoff, hand.pursuit
         if handoff.terminal is not None or handoff.state is State.ORPHANED or pursuit is None:
-            hand.when_committed(len(hand.log), lambda: told("over" if handoff.terminal else "again"))
+            hand.when_committed(handoff.tip.seq, lambda: told("over" if handoff.terminal else "again"))
             return
         if kind is Kind.CANCEL:
-            if handoff.cancel is None:
-                hand.write([Draft(kind, write(body))], pursuit.decide)
-            hand.when_committed(len(hand.log), lambda: told("taken"))
+            if handoff.cancel is None and not hand.write([Draft(kind, write(body))], pursuit.decide):
+                return  # there is no room for it: whoever wishes it repeats it
+            hand.when_committed(handoff.tip.seq, lambda: told("taken"))
             return
         at = hand.recorded.get(body["id"])
         if at is None:
             at = hand.write([Draft(kind, write(body))], lambda: pursuit.input_committed(body))
+            if not at:
+                return
             hand.recorded[body["id"]] = at
             pursuit.note_input(body)
         else:

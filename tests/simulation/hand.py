@@ -33,11 +33,13 @@ from bridge.proposer import Proposer, Stage
 from bridge.quorum import Append, Appended, Granted, Refusal, Refused
 from bridge.voterset import Voters
 from tests.simulation.kernel import MS
+from tests.simulation.lapse import Lapse
 from tests.simulation.pursuit import Pursuit
 from tests.simulation.voter import SendDispatch
 
 if TYPE_CHECKING:
     from tests.simulation.sidecar import Sidecar
+    from tests.unit.a2a.model_scripts import State as Made
 
 Json = dict[str, Any]
 FENCED_MS = 700
@@ -51,6 +53,7 @@ class Hand:
         task: which handoff.
         fence: that it claims.
         reason: why it is claimed.
+        lapse: what is to be said once it is owned again.
 
     Attributes:
         proposer: the rules.
@@ -60,11 +63,12 @@ class Hand:
         moved_us: when it stood, or as a candidate came a step further.
         heard_us: when it last heard of a voter.
         fenced: some voter has promised more, and takes nothing under this fence any more.
+        lapse: stands in for it while its run's output is held back.
         well_us: when all was committed last, and its reads fresh.
     """
 
-    def __init__(self, car: Sidecar, task: str, fence: Fence, reason: str) -> None:
-        self.car, self.task, self.fence, self.reason = car, task, fence, reason
+    def __init__(self, car: Sidecar, task: str, fence: Fence, reason: str, lapse: Lapse | None = None) -> None:
+        self.car, self.task, self.fence, self.reason, self.lapse = car, task, fence, reason, lapse
         self.proposer = Proposer(task, fence, (car.world.voter_ids,), car.world.options.bounds)
         self.handoff = Handoff.absent(task)
         self.owner = False
@@ -92,7 +96,12 @@ class Hand:
     @property
     def settled(self) -> bool:
         """All that it wrote is committed."""
-        return self.owner and self.committed == len(self.log)
+        return self.owner and self.lapse is None and self.committed == len(self.log)
+
+    @property
+    def running(self) -> bool:
+        """A run of it goes on."""
+        return self.owner and self.handoff.state is State.RUNNING
 
     def begin(self) -> None:
         """Stand for it."""
@@ -142,7 +151,9 @@ class Hand:
 
     def contact(self, voter: str) -> None:
         """A voter stands by the session again, that did not for a while."""
-        if self.owner:
+        if self.owner and self.lapse is not None:
+            self.car.come_back(self)
+        elif self.owner:
             self.prove((voter,))
 
     def tick(self) -> None:
@@ -165,13 +176,15 @@ class Hand:
         lapsed = not self.car.session.may_write(self.sets)
         self.car.kernel.fired["lease lapsed"] += lapsed and not self._lapsed
         self._lapsed = lapsed
-        if not lapsed and not self.fresh():
+        if self.lapse is not None:
+            self.car.come_back(self)
+        elif not lapsed and not self.fresh():
             self.prove(self.proposer.voters)
 
     def fresh(self) -> bool:
         """Whether it may begin effects and call its reads fresh."""
         # What it gave up may be another's before it hears that this is committed.
-        if not self.owner or self.lost or self.handoff.state is State.ORPHANED:
+        if not self.owner or self.lost or self.lapse is not None or self.handoff.state is State.ORPHANED:
             return False
         return self.car.session.may_act(self.sets, self._proven_ms)
 
@@ -183,7 +196,22 @@ class Hand:
             self.car.ask(self, SendAppend(voter, append))
 
     def write(self, drafts: Sequence[Draft], then: Callable[[], None] | None = None) -> int:
-        """Append; ``then`` happens once that is committed. Returns the position."""
+        """Append, or hold back while the lease has lapsed.
+
+        Args:
+            drafts: in order.
+            then: happens once all of that is committed.
+
+        Returns:
+            The position, 0 where there was no room.
+        """
+        if self.pursuit is not None and self.lapse is None and not self.car.session.may_write(self.sets):
+            self.lapse = Lapse(self, self.pursuit)
+        if self.owner and self.lapse is not None:
+            return self.lapse.write(drafts, then)
+        return self._append(drafts, then)
+
+    def _append(self, drafts: Sequence[Draft], then: Callable[[], None] | None = None) -> int:
         before = len(self.log)
         effects = self.proposer.handle(Opened(self.car.clock.wall_ms(), drafts))
         for entry in self.log[before:]:
@@ -199,14 +227,28 @@ class Hand:
         """Do something once a position is committed."""
         if self.committed >= seq:
             then()
+        elif self.owner and self.lapse is not None:
+            self.lapse.when_committed(seq, then)
         else:
             self._waiting.append((seq, then))
+
+    def waiting(self) -> list[tuple[int, Callable[[], None]]]:
+        """What was to happen at later commits; it is somebody else's now."""
+        waiting, self._waiting = self._waiting, []
+        return waiting
+
+    def told(self, made: Made) -> None:
+        """A run of which nothing was missed has ended in what was written last."""
+        if self.owner and self.lapse is not None:
+            self.lapse.told(made)
+        else:
+            self.car.world.watch.told(self.task, self.log[-1].hash, made)
 
     def drop(self) -> None:
         """It is over here: nothing more is written, shown or followed under this fence."""
         self.lost = True
         self._waiting = []
-        if self.pursuit is not None:
+        if self.pursuit is not None and self.lapse is None:
             self.pursuit.stop()
         self.car.dropped(self)
 
@@ -241,7 +283,15 @@ class Hand:
                 return
             drafts.insert(0, Draft(Kind.DISPATCHED, write(body)))
         self._opened = len(entries) + len(drafts)
-        self.write(drafts)
+        if self.lapse is not None:
+            said = self.lapse.reopen(entries, self.handoff)
+            if said is None:
+                self.drop()
+                return
+            drafts += said
+        self._append(drafts)
+        if self.lapse is not None:
+            self.lapse.written(self)
 
     def _moved(self, seq: int) -> None:
         watch = self.car.world.watch
@@ -250,10 +300,17 @@ class Hand:
             self.owner = True
             self.car.kernel.note(f"{self.car.name} owns {self.task} under {self.fence.n} ({self.reason})")
             watch.owns(self)
-            self.recorded = {body["id"]: 0 for body in self.handoff.inputs}
-            self.pursuit = Pursuit(self)
-            self.car.front.owned(self)
-            self.pursuit.decide()
+            self.recorded = {body["id"]: len(self.log) for body in self.handoff.inputs}
+            if self.lapse is None:
+                self.pursuit = Pursuit(self)
+                self.car.front.owned(self)
+                self.pursuit.decide()
+            else:
+                lapse, self.lapse = self.lapse, None
+                self.pursuit = lapse.pursuit
+                lapse.land(self)
+                if not self.lost:
+                    self.car.front.owned(self)
         ready = [then for at, then in self._waiting if at <= seq]
         self._waiting = [(at, then) for at, then in self._waiting if at > seq]
         for then in ready:

@@ -17,7 +17,7 @@ MARGIN_MS = 100
 FAULTS = (
     "loss", "repeat", "slow", "partition", "kill_effect", "kill", "power", "pause", "disk_dead", "disk_lost",
     "drift", "jump", "freeze", "agent_kill", "agent_hang", "agent_breaks", "client_moves", "cancel", "twice",
-    "eager",
+    "eager", "cut_off",
 )  # fmt: skip
 
 
@@ -35,6 +35,7 @@ class Options:
         slow_ms: a delayed message is delayed by up to this.
         pace_ms: mean time between two events of an agent, more or less.
         every_ms: mean time between faults that strike by the clock.
+        held_bytes: room for what a run says while its owner cannot reach its voters.
         fuse: mean number of effects between kills at an effect.
         bounds: of what one message carries of a journal.
     """
@@ -50,6 +51,7 @@ class Options:
     slow_ms: int = 50
     pace_ms: int = 20
     every_ms: int = 500
+    held_bytes: int = 1 << 20
     fuse: int = 0
     bounds: Bounds = DEFAULT_BOUNDS
     rates: dict[str, float] = field(default_factory=dict)
@@ -75,8 +77,9 @@ def drawn(rng: random.Random) -> Options:
         repeat=hard if "repeat" in on else 0.0,
         slow=hard if "slow" in on else 0.0,
         slow_ms=rng.choice((10, 100, 1_500)),
-        pace_ms=rng.choice((5, 20, 100)),
+        pace_ms=rng.choice((20, 100, 250) if "cut_off" in on else (5, 20, 100)),
         every_ms=rng.choice((250, 600, 1_500)),
+        held_bytes=rng.choice((300, 1_500, 1 << 20)),
         fuse=rng.choice((30, 100, 300)) if "kill_effect" in on else 0,
         bounds=bounds,
     )

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from bridge.a2a.dialect import CANCELED, FAILED, INPUT_REQUIRED
 from bridge.a2a.outcomes import Finish, Outcome, Replay, Reply, Rewind, Step, Suspend, drafts
 from bridge.a2a.reconcile import Run
+from bridge.a2a.shown import Shown
 from bridge.handoff import State
 from bridge.journal import Draft, Kind
 from bridge.jsontext import write
@@ -111,6 +112,17 @@ class Pursuit(Asking):
         if self._agent_run and bound is not None and bound["endpoint"] == self.car.agent.name:
             self.car.agent.cancel(self.hand, self._agent_run)
 
+    def hold_up(self) -> None:
+        """There is no room for what the run says: it is not listened to, and waits."""
+        self._asking += 1
+        self._busy = True
+
+    def go_on(self) -> None:
+        """There is room again. What was not taken is asked for."""
+        self.shown = Shown.fold(self.hand.log)
+        self.run, self._busy = None, False
+        self.decide()
+
     def _begin(self) -> None:
         hand = self.hand
         self._gone, self.exact = False, True
@@ -182,7 +194,7 @@ class Pursuit(Asking):
     def _tell_truth(self) -> None:
         running = self.car.agent.runs.get(self._agent_run)
         if running is not None and running.model.state.ended and self.exact:
-            self.car.world.watch.told(self.hand.task, self.hand.log[-1].hash, running.model.state)
+            self.hand.told(running.model.state)
 
     def _ended(self, ended: bool) -> None:
         """The stream is over. That is no death: where nothing was settled by it, the agent is asked."""
@@ -205,7 +217,10 @@ class Pursuit(Asking):
         self._busy = False
         self._asking += 1
         self.car.kernel.fired[f"orphaned: {reason}"] += 1
-        hand.write([Draft(Kind.ORPHANED, write({"reason": reason, "by": self.car.name}))], hand.drop)
+        hand.write([Draft(Kind.ORPHANED, write({"reason": reason, "by": self.car.name}))], self._drop)
+
+    def _drop(self) -> None:
+        self.hand.drop()
 
     def _end(self, state: str, reason: str, bound: Json | None) -> None:
         self._asking += 1

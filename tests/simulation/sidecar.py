@@ -22,6 +22,7 @@ from tests.simulation.disk import Stored
 from tests.simulation.front import Front
 from tests.simulation.hand import Hand
 from tests.simulation.kernel import MS, Process
+from tests.simulation.lapse import Lapse
 from tests.simulation.pursuit import LIMITS
 from tests.simulation.session import Session
 from tests.simulation.voter import Asked, Reply, Voter
@@ -40,6 +41,7 @@ class Sidecar(Process):
         voter: of this host, where the voters are peers.
         hands: what it owns or wants, by task.
         session: of this life.
+        lapses: what is held back since its lease lapsed, by task.
     """
 
     patience_us = 60 * MS
@@ -51,6 +53,7 @@ class Sidecar(Process):
         self.agent = AgentHost(world, f"agent-{name}")
         self.voter = Voter(world, self, self.clock, name) if votes else None
         self.hands: dict[str, Hand] = {}
+        self.lapses: dict[str, Lapse] = {}
         self.front = Front(self)
         self._boots = 0
         self._ticks = 0
@@ -70,7 +73,9 @@ class Sidecar(Process):
         super().end()
         for hand in self.hands.values():
             hand.lost = True
-        self.hands = {}
+        for lapse in self.lapses.values():
+            lapse.lost = True
+        self.hands, self.lapses = {}, {}
         self.front.crash()
         if self.voter is not None:
             self.voter.crash()
@@ -104,9 +109,17 @@ class Sidecar(Process):
         known = max(stored.view.promised.n, self._used.get(task, 0))
         fence = Fence(known + 1, self.session.name)
         self._used[task] = fence.n
-        hand = self.hands[task] = Hand(self, task, fence, reason)
+        hand = self.hands[task] = Hand(self, task, fence, reason, self.lapses.get(task))
         hand.begin()
         return hand
+
+    def come_back(self, hand: Hand) -> None:
+        """Claim anew what this session owned when its lease lapsed, once the lease lives again."""
+        if self.session.may_write(hand.sets):
+            hand.lost = True
+            del self.hands[hand.task]
+            self._not_before.pop(hand.task, None)
+            self.stand(hand.task, "contact")
 
     def promised(self, task: str, n: int) -> None:
         """Somebody was promised this fence."""
@@ -150,6 +163,8 @@ class Sidecar(Process):
                 hand.pursuit.tick()
             if not hand.owner and self.kernel.now - hand.moved_us > CANDIDACY_MS * MS and not hand.lost:
                 hand.drop()
+        for lapse in list(self.lapses.values()):
+            lapse.tick()
         self.front.tick()
         if self._ticks % 2 == 0:
             self._sweep()

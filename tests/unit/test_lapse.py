@@ -16,6 +16,13 @@ def held() -> HeldOutput:
     return output
 
 
+@pytest.mark.parametrize("known", range(4))
+def test_what_was_proposed_before_the_lapse_comes_first_and_takes_no_room(known: int) -> None:
+    output = HeldOutput(tip_of("t", BEGIN), bytes_max=len(SAID[2].body), proposed=SAID[:2])
+    assert output.hold(SAID[2])
+    assert output.flushable("s1", after((MINE, SAID[:known]))) == SAID[known:]
+
+
 def after(*parts: tuple[Fence, list[Draft]]) -> list[Entry]:
     log = list(BEGIN)
     for fence, drafts in parts:
@@ -37,6 +44,13 @@ def test_what_had_reached_a_voter_is_not_said_twice(known: int) -> None:
     assert held().flushable("s1", after((MINE, SAID[:known]))) == SAID[known:]
 
 
+@pytest.mark.parametrize("known", range(4))
+def test_an_earlier_attempt_to_come_back_does_not_part_it(known: int) -> None:
+    again = [*of(Kind.CLAIMED), *of(Kind.BOUND, b'{"fresh":false}'), *SAID[:known]]
+    adopted = after((AGAIN, again), (Fence(4, "s1"), of(Kind.CLAIMED)))
+    assert held().flushable("s1", adopted) == SAID[known:]
+
+
 @pytest.mark.parametrize("kind", FROM_OUTSIDE)
 def test_what_comes_from_outside_does_not_part_it(kind: Kind) -> None:
     adopted = after((MINE, SAID[:1]), (AGAIN, of(Kind.CLAIMED)), (AGAIN, of(kind)))
@@ -51,10 +65,24 @@ def test_what_comes_from_outside_does_not_part_it(kind: Kind) -> None:
         after((OTHER, SAID[:1])),
         after((MINE, of(Kind.EVENT, b'{"x":9}'))),
         after((MINE, SAID), (MINE, of(Kind.EVENT))),
+        after((MINE, of(Kind.BOUND))),
+        after((AGAIN, of(Kind.CLAIMED)), (AGAIN, of(Kind.BOUND, b'{"fresh":true}'))),
+        after((AGAIN, of(Kind.CLAIMED)), (OTHER, of(Kind.BOUND))),
         BEGIN[:2],
         chain(genesis("t"), MINE, 2, [Draft(entry.kind, b"{}") for entry in BEGIN]),
     ],
-    ids=["claimed", "replaced", "same words of another", "other words", "more than held", "shorter", "another"],
+    ids=[
+        "claimed",
+        "replaced",
+        "same words of another",
+        "other words",
+        "more than held",
+        "bound anew",
+        "another run",
+        "bound by another",
+        "shorter",
+        "another",
+    ],
 )
 def test_nothing_of_it_follows_from_anybody_elses_journal(adopted: list[Entry]) -> None:
     assert held().flushable("s1", adopted) is None
@@ -64,5 +92,6 @@ def test_the_buffer_is_bounded() -> None:
     output = HeldOutput(tip_of("t", BEGIN), bytes_max=10)
     assert output.hold(Draft(Kind.EVENT, b"12345678"))
     assert not output.hold(Draft(Kind.EVENT, b"123"))
+    assert not output.hold(Draft(Kind.EVENT, b"1"), Draft(Kind.STEP, b"23"))
     assert output.hold(Draft(Kind.EVENT, b"12"))
     assert [draft.body for draft in output.drafts] == [b"12345678", b"12"]
