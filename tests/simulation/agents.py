@@ -141,7 +141,9 @@ class AgentHost(Process):
         self._world.watch.requests(hand, "cancel")
         self._kernel.arrive(REQUEST_US, self, 0, f"{hand.car.name}>{self.name} cancel", self._cancel, (name,))
 
-    def _request(self, hand: Hand | Lapse, asked: str, heard: Heard, what: Callable[..., None], *args: Any) -> None:
+    def _request(
+        self, hand: Hand | Lapse, asked: str, heard: Heard, what: Callable[..., None], *args: Any
+    ) -> None:
         car = hand.car
         self._kernel.effect(car)
         self._world.watch.requests(hand, asked)
