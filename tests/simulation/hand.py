@@ -30,11 +30,11 @@ from bridge.proposal import (
     SendPreVote,
 )
 from bridge.proposer import Proposer, Stage
-from bridge.quorum import Append, Appended, Granted, Refusal, Refused
+from bridge.quorum import Appended, Granted
 from bridge.voterset import Voters
-from tests.simulation.kernel import MS
 from tests.simulation.lapse import Lapse
 from tests.simulation.pursuit import Pursuit
+from tests.simulation.standing import Standing
 from tests.simulation.voter import SendDispatch
 
 if TYPE_CHECKING:
@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     from tests.unit.a2a.model_scripts import State as Made
 
 Json = dict[str, Any]
-FENCED_MS = 700
 
 
 class Hand:
@@ -61,10 +60,8 @@ class Hand:
         owner: its claim is committed: it may act.
         lost: this fence is over for this sidecar.
         moved_us: when it stood, or as a candidate came a step further.
-        heard_us: when it last heard of a voter.
-        fenced: some voter has promised more, and takes nothing under this fence any more.
+        standing: with its voters.
         lapse: stands in for it while its run's output is held back.
-        well_us: when all was committed last, and its reads fresh.
     """
 
     def __init__(self, car: Sidecar, task: str, fence: Fence, reason: str, lapse: Lapse | None = None) -> None:
@@ -73,14 +70,10 @@ class Hand:
         self.handoff = Handoff.absent(task)
         self.owner = False
         self.lost = False
-        self.moved_us = self.heard_us = self.well_us = car.kernel.now
-        self.fenced = False
+        self.moved_us = car.kernel.now
+        self.standing = Standing(self)
         self.pursuit: Pursuit | None = None
         self.recorded: dict[str, int] = {}
-        self._lapsed = False
-        self._opened = 0
-        self._proven_ms: dict[str, int] = {}
-        self._acked: dict[str, int] = {}
         self._waiting: list[tuple[int, Callable[[], None]]] = []
 
     @property
@@ -134,17 +127,11 @@ class Hand:
     def heard(self, sent_ms: int, voter: str, news: Event, stands: bool) -> None:
         """A voter has answered what was sent at ``sent_ms``; whether it stands by this session."""
         answer = getattr(news, "answer", None)
-        if isinstance(answer, Appended) and not self.lost:
-            self._acked[voter] = max(self._acked.get(voter, 0), answer.seq)
-            if answer.seq >= self._opened:
-                self._proven_ms[voter] = max(self._proven_ms.get(voter, 0), sent_ms)
-        elif isinstance(answer, Refused) and answer.reason is Refusal.FENCED and not self.lost:
-            self.fenced = True
-            self.car.promised(self.task, answer.promised.n)
+        if not self.lost:
+            self.standing.answered(sent_ms, voter, answer)
         if stands:
             self.car.session.answered(voter, sent_ms)
         if not self.lost:
-            self.heard_us = self.car.kernel.now
             if isinstance(answer, Appended) or (isinstance(news, PrefixRead) and news.entries):
                 self.moved_us = self.car.kernel.now
             self.tell(news)
@@ -154,46 +141,27 @@ class Hand:
         if self.owner and self.lapse is not None:
             self.car.come_back(self)
         elif self.owner:
-            self.prove((voter,))
+            self.standing.prove((voter,))
 
     def tick(self) -> None:
         """Some time has passed."""
-        if self.settled and self.fresh():
-            self.well_us = self.car.kernel.now
-        elif self.owner and self.fenced and self.car.kernel.now - self.well_us > FENCED_MS * MS:
-            # One voter never takes this fence again, and the others are silent: that may be for ever, while a new
-            # claim needs only those that answer. To wait would also keep those from claiming: this session lives.
+        if self.owner and self.standing.hopeless():
             self.car.kernel.fired["fenced owner gave up"] += 1
             self.drop()
             return
-        patience = self.car.patience_us if not self.settled else 8 * self.car.patience_us
-        behind = not self.settled or any(self._acked.get(each, 0) < len(self.log) for each in self.proposer.voters)
-        if behind and self.car.kernel.now - self.heard_us > patience:
-            self.heard_us = self.car.kernel.now
+        if self.standing.silent():
             self.tell(Elapsed())
-        if not self.owner or self.lost:
-            return
-        lapsed = not self.car.session.may_write(self.sets)
-        self.car.kernel.fired["lease lapsed"] += lapsed and not self._lapsed
-        self._lapsed = lapsed
-        if self.lapse is not None:
-            self.car.come_back(self)
-        elif not lapsed and not self.fresh():
-            self.prove(self.proposer.voters)
+        if self.owner and not self.lost:
+            self.standing.look()
+            if self.lapse is not None:
+                self.car.come_back(self)
 
     def fresh(self) -> bool:
         """Whether it may begin effects and call its reads fresh."""
         # What it gave up may be another's before it hears that this is committed.
         if not self.owner or self.lost or self.lapse is not None or self.handoff.state is State.ORPHANED:
             return False
-        return self.car.session.may_act(self.sets, self._proven_ms)
-
-    def prove(self, voters: Sequence[str]) -> None:
-        """Ask voters to take an empty append, which only the owner can make them do."""
-        at = self.log[self.committed - 1]
-        for voter in voters:
-            append = Append(self.task, self.fence, at.seq, at.hash, (), self.committed)
-            self.car.ask(self, SendAppend(voter, append))
+        return self.standing.fresh()
 
     def write(self, drafts: Sequence[Draft], then: Callable[[], None] | None = None) -> int:
         """Append, or hold back while the lease has lapsed.
@@ -282,7 +250,7 @@ class Hand:
                 self.drop()  # nobody has it, and nobody here knows what it was
                 return
             drafts.insert(0, Draft(Kind.DISPATCHED, write(body)))
-        self._opened = len(entries) + len(drafts)
+        self.standing.opened = len(entries) + len(drafts)
         if self.lapse is not None:
             said = self.lapse.reopen(entries, self.handoff)
             if said is None:

@@ -1,0 +1,94 @@
+"""How an owner stands with its voters: what each has taken under its fence, and whether they stand by it now.
+
+``bridge.session`` says what makes reads fresh and lets effects begin; this shell tells it when each voter took an
+append of a journal that had the fence's own ``claimed``, and asks for another where that is not enough any more.
+The failure it must not add: a proof that was given to an earlier fence, or before the journal was this owner's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from bridge.proposal import SendAppend
+from bridge.quorum import Append, Appended, Refusal, Refused
+from tests.simulation.kernel import MS
+
+if TYPE_CHECKING:
+    from tests.simulation.hand import Hand
+
+FENCED_MS = 700
+
+
+class Standing:
+    """One hand's.
+
+    Attributes:
+        opened: position of the fence's own ``claimed``.
+        fenced: some voter has promised more, and takes nothing under this fence any more.
+        lapsed: its lease does not live, as was seen last.
+        heard_us: when it last heard of a voter.
+    """
+
+    def __init__(self, hand: Hand) -> None:
+        self.opened = 0
+        self.fenced = self.lapsed = False
+        self.heard_us = self._well_us = hand.car.kernel.now
+        self._hand = hand
+        self._proven_ms: dict[str, int] = {}
+        self._acked: dict[str, int] = {}
+
+    def answered(self, sent_ms: int, voter: str, answer: object) -> None:
+        """A voter has answered what was sent at ``sent_ms``."""
+        self.heard_us = self._hand.car.kernel.now
+        if isinstance(answer, Appended):
+            self._acked[voter] = max(self._acked.get(voter, 0), answer.seq)
+            if answer.seq >= self.opened:
+                self._proven_ms[voter] = max(self._proven_ms.get(voter, 0), sent_ms)
+        elif isinstance(answer, Refused) and answer.reason is Refusal.FENCED:
+            self.fenced = True
+            self._hand.car.promised(self._hand.task, answer.promised.n)
+
+    def silent(self) -> bool:
+        """Whether something was not answered for longer than it takes."""
+        hand, car = self._hand, self._hand.car
+        patience = car.patience_us if not hand.settled else 8 * car.patience_us
+        if car.kernel.now - self.heard_us <= patience:
+            return False
+        end = len(hand.log)
+        silent = not hand.settled or any(self._acked.get(each, 0) < end for each in hand.proposer.voters)
+        if silent:
+            self.heard_us = car.kernel.now
+        return silent
+
+    def hopeless(self) -> bool:
+        """Whether an owner should give its fence up.
+
+        One voter never takes this fence again, and the others are silent: that may be for ever, while a new claim
+        needs only those that answer. To wait would also keep those from claiming: this session lives.
+        """
+        now = self._hand.car.kernel.now
+        if self._hand.settled and self._hand.fresh():
+            self._well_us = now
+        return self.fenced and now - self._well_us > FENCED_MS * MS
+
+    def look(self) -> None:
+        """See whether the lease lives, and ask for what is missing where it does."""
+        hand, car = self._hand, self._hand.car
+        lapsed = not car.session.may_write(hand.sets)
+        car.kernel.fired["lease lapsed"] += lapsed and not self.lapsed
+        self.lapsed = lapsed
+        if not lapsed and not self.fresh():
+            self.prove(hand.proposer.voters)
+
+    def fresh(self) -> bool:
+        """Whether effects may begin and reads are fresh."""
+        return self._hand.car.session.may_act(self._hand.sets, self._proven_ms)
+
+    def prove(self, voters: Sequence[str]) -> None:
+        """Ask voters to take an empty append, which only the owner can make them do."""
+        hand = self._hand
+        at = hand.log[hand.committed - 1]
+        for voter in voters:
+            append = Append(hand.task, hand.fence, at.seq, at.hash, (), hand.committed)
+            hand.car.ask(hand, SendAppend(voter, append))
