@@ -15,6 +15,7 @@ from collections.abc import Sequence
 
 from bridge.errors import InvariantViolation
 from tests.simulation.scenarios import (
+    test_adopted_end,
     test_lease_edges,
     test_minority_terminal,
     test_one_message_twice,
@@ -29,6 +30,7 @@ SCENARIOS: tuple[Scenario, ...] = (
     test_three_fences.SCENARIO,
     test_voter_writes.SCENARIO,
     test_minority_terminal.SCENARIO,
+    test_adopted_end.SCENARIO,
     test_voter_forgets.SCENARIO,
     test_lease_edges.SCENARIO,
     test_one_message_twice.SCENARIO,
