@@ -60,7 +60,7 @@ def show(scenario: Scenario, happened: Happened, *, all_counts: bool) -> None:
     """The lines of one scenario."""
     say(
         f"{scenario.number:>2}  {scenario.name}\n"
-        f"    {happened.seeds} seeds, {happened.worlds} worlds, {happened.seconds:.1f} s"
+        f"    {happened.seeds} seeds, {happened.worlds} worlds, {happened.seconds:.1f} s of a processor"
     )
     counts = dict.fromkeys(scenario.must, 0) | (dict(sorted(happened.fired.items())) if all_counts else {})
     for fault in counts:

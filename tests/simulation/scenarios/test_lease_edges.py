@@ -24,7 +24,7 @@ from tests.simulation.scenarios.story import TASK, Story
 from tests.simulation.sidecar import Sidecar
 
 READ_MS = 15
-STEP_MS = 20
+STEP_MS = 25
 PAUSED, CUT_OFF, MUTE, DEAF = "owner paused", "owner cut off", "owner mute", "owner deaf"
 RESTARTED, VOTERS_RESTARTED = "owner restarted", "owner cut off, voters restarted"
 OUTAGES = (PAUSED, CUT_OFF, MUTE, DEAF, RESTARTED, VOTERS_RESTARTED)

@@ -99,7 +99,7 @@ SCENARIO = Scenario(
     4, "a voter wiped, restored from an old copy, purged, each before a claim", "voter_forgets", story,
     (WIPED, OLD, f"asked for its vote: {WIPED}", f"asked for its vote: {OLD}", "claimed after it",
      "of the owner", "of another than the owner"),
-    20,
+    15,
 )  # fmt: skip
 
 
