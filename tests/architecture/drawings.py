@@ -23,6 +23,7 @@ DRAWINGS: Final[Mapping[str, Callable[[], str]]] = {
     "states": state_table.table,
     "proof": proof_map.proof_map,
     "rules": rules_run.rules_run,
+    "files": rules_run.files,
     "scenarios": proof_map.scenarios,
 }
 
