@@ -73,12 +73,14 @@ def placed(task: str, lists: Sequence[MemberList]) -> tuple[Voters, ...]:
 
 
 def paired(owner: str, pair: tuple[str, str]) -> tuple[Voters, ...]:
-    """The voter sets of a handoff that is dispatched at one of two hosts: the other one alone.
+    """The voter sets that one of two hosts claims a handoff at before it dispatches it; the last is to be named.
 
-    So either can take over alone with everything, and never both: an owner commits only what the other one has.
+    Its voter is the other host alone. So either can take over alone with everything, and never both: an owner
+    commits only what the other one has. But a message may reach both hosts, and each would dispatch it at the
+    other: so the owner's own voter has to grant too, and to take the ``dispatched``, before anything of it counts.
     """
     first, second = pair
-    return ((second if owner == first else first,),)
+    return (owner,), (second if owner == first else first,)
 
 
 def usable(old: MemberList, holders: Sequence[str]) -> bool:

@@ -121,6 +121,11 @@ class Proposer:
         return self._voters
 
     @property
+    def sets(self) -> tuple[Voters, ...]:
+        """The voter sets of which a majority each is needed now, for claims, commits and the session's lease."""
+        return self._needed
+
+    @property
     def changing(self) -> bool:
         """Whether a change of voters is under way.
 

@@ -47,5 +47,5 @@ class Database(Process):
         """A sidecar looks at everything."""
         voter = self.voter
         assert voter is not None
-        journals = {task: (each, voter.blocks(each, session)) for task, each in voter.disk.synced.items()}
-        self.network.send(self, car, life, f"{self.name}>{car.name} look", car.looked, journals)
+        journals = {task: (each, voter.blocks(each, session), False) for task, each in voter.disk.synced.items()}
+        self.network.send(self, car, life, f"{self.name}>{car.name} look", car.looks.looked, journals)

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from bridge.journal import Entry
 from bridge.quorum import VoterView
+from bridge.voterid import VoterFile, recognised
 from tests.simulation.kernel import Kernel, Process
 
 
@@ -41,27 +42,34 @@ class Disk:
     """The disk below one voter.
 
     Attributes:
-        identity: the voter's id, in its file.
+        file: which voter it says that it is.
         written: journals as the process sees them.
         synced: journals as they survive a crash.
         copy: as they were when somebody made a copy.
         dead: nothing is synced any more.
         lost: how often it came back with less than it had.
+        graves: what was durable under each identity that is lost.
     """
 
     def __init__(self, kernel: Kernel, process: Process, identity: str) -> None:
-        self.identity = identity
+        self.file = VoterFile(identity, process.name)
         self.written: dict[str, Stored] = {}
         self.synced: dict[str, Stored] = {}
         self.copy: dict[str, Stored] = {}
         self.dead = False
         self.lost = 0
+        self.graves: dict[str, dict[str, Stored]] = {}
         self.on_synced: Callable[[str, Stored], None] | None = None
         self._kernel, self._process = kernel, process
         self._dirty: dict[str, bool] = {}
         self._waiting: list[Answer] = []
         self._syncing: dict[str, Stored] | None = None
         self._label = f"{process.name} synced"
+
+    @property
+    def identity(self) -> str:
+        """The voter's id, in its file."""
+        return self.file.id
 
     def write(self, task: str, stored: Stored) -> None:
         """Written, not yet durable."""
@@ -126,9 +134,10 @@ class Disk:
         """Somebody makes a copy of the file."""
         self.copy = dict(self.synced)
 
-    def replace(self, identity: str, *, empty: bool) -> None:
+    def replace(self, fresh_id: str, *, empty: bool) -> None:
         """It comes back empty or as the copy, under another identity. Only while its process is down."""
-        self.identity = identity
+        self.graves[self.identity] = self.synced
+        self.file = recognised(None if empty else self.file, self._process.name, fresh_id, restored=not empty)
         self.lost += 1
         self.synced = {} if empty else dict(self.copy)
         self.written = dict(self.synced)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 STRIKES = (
     "partition", "kill", "power", "pause", "disk_dead", "disk_lost", "jump", "freeze", "agent_kill",
-    "agent_breaks", "client_moves", "cancel", "cut_off",
+    "agent_breaks", "client_moves", "cancel", "cut_off", "move",
 )  # fmt: skip
 
 
@@ -159,7 +159,11 @@ class Faults:
         self.kernel.fired["disk came back empty" if empty else "disk came back old"] += 1
         host.end()
         self._minted += 1
-        host.voter.disk.replace(f"{host.name}!{self._minted}", empty=empty)
+        disk = host.voter.disk
+        lost = disk.identity
+        disk.replace(f"{host.name}!{self._minted}", empty=empty)
+        self.world.voter_hosts[disk.identity] = host
+        self.world.operator.lost(lost, disk.identity)
         self._restart_later(host)
 
     def _jump(self) -> None:
@@ -197,6 +201,13 @@ class Faults:
 
     def _cancel(self) -> None:
         self.rng.choice(self.world.clients).cancel()
+
+    def _move(self) -> None:
+        ids = [host.voter.disk.identity for host in self.world.hosts if host.voter is not None]
+        if len(ids) > self.world.options.voters > 1:
+            self.kernel.fired["handoff to be moved"] += 1
+            task = self.rng.choice([*self.world.works])
+            self.world.operator.move(task, tuple(self.rng.sample(ids, self.world.options.voters)))
 
     # --- the end ----------------------------------------------------------------------------------------------
 

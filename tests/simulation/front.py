@@ -76,8 +76,7 @@ class Front:
             reply(0, False, None)
             return
         self._floor[task] = upto
-        # A voter that knows alone what is committed may have told somebody before its owner has heard of it.
-        fresh = hand is not None and hand.fresh() and self.car.voter is not None
+        fresh = hand is not None and hand.tells()
         self.car.world.watch.read(self.car, task, upto, fresh)
         self._watch(task, entries[:upto])
         reply(upto, fresh, refold(entries[:upto]).task())
@@ -140,12 +139,19 @@ class Front:
             return hand.log, hand.committed, True
         stored = self.car.nearest(task)
         committed = stored.view.committed
-        voter = self.car.voter
         # Before a crash this front may have shown more than its own disk knows to be committed: it says nothing
         # of its own until somebody has told it since.
         # An end that is known to be committed has nothing behind it that anybody could have been shown.
-        known = voter is None or task in voter.heard or self.car.ended(task, committed)
+        known = self.knows_all(task) or self.car.ended(task, committed)
         return stored.entries, committed, known and committed > 0
+
+    def knows_all(self, task: str) -> bool:
+        """Whether it has heard in this life of everything that it can have shown in an earlier one."""
+        voter = self.car.voter
+        if voter is None or voter.knows_all(voter.durable(task)) or self.car.looks.told.get(task, False):
+            return True
+        # A host that was a voter once may hear late of what it was told then: only its owner's word counts there.
+        return len(self.car.world.names) == self.car.world.options.voters and task in voter.heard
 
     def _follow(self, follower: Follower) -> None:
         if all(each.connection is not follower.connection for each in self._followers):  # one request, sent twice

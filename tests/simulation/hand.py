@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from bridge.handoff import Handoff, State
 from bridge.journal import Draft, Entry, Fence, Kind, genesis
 from bridge.jsontext import write
+from bridge.placement import MEMBERS
 from bridge.proposal import (
     Began,
     ClaimAnswered,
@@ -33,6 +34,7 @@ from bridge.proposer import Proposer, Stage
 from bridge.quorum import Appended, Granted
 from bridge.voterset import Voters
 from tests.simulation.lapse import Lapse
+from tests.simulation.membership import Place
 from tests.simulation.pursuit import Pursuit
 from tests.simulation.standing import Standing
 from tests.simulation.voter import SendDispatch
@@ -52,6 +54,7 @@ class Hand:
         task: which handoff.
         fence: that it claims.
         reason: why it is claimed.
+        place: where it claims, and what a ``dispatched`` of its own says of that.
         lapse: what is to be said once it is owned again.
 
     Attributes:
@@ -64,9 +67,12 @@ class Hand:
         lapse: stands in for it while its run's output is held back.
     """
 
-    def __init__(self, car: Sidecar, task: str, fence: Fence, reason: str, lapse: Lapse | None = None) -> None:
+    def __init__(
+        self, car: Sidecar, task: str, fence: Fence, reason: str, place: Place, lapse: Lapse | None = None
+    ) -> None:
         self.car, self.task, self.fence, self.reason, self.lapse = car, task, fence, reason, lapse
-        self.proposer = Proposer(task, fence, (car.world.voter_ids,), car.world.options.bounds)
+        self._names = place.names
+        self.proposer = Proposer(task, fence, place.sets, car.world.options.bounds)
         self.handoff = Handoff.absent(task)
         self.owner = False
         self.lost = False
@@ -122,7 +128,7 @@ class Hand:
     @property
     def sets(self) -> tuple[Voters, ...]:
         """The voter sets whose majorities count for it now."""
-        return (self.car.world.voter_ids,)
+        return self.proposer.sets
 
     def heard(self, sent_ms: int, voter: str, news: Event, stands: bool) -> None:
         """A voter has answered what was sent at ``sent_ms``; whether it stands by this session."""
@@ -145,16 +151,20 @@ class Hand:
 
     def tick(self) -> None:
         """Some time has passed."""
-        if self.owner and self.standing.hopeless():
-            self.car.kernel.fired["fenced owner gave up"] += 1
-            self.drop()
-            return
+        if self.owner and self.lapse is None and self.standing.hopeless():
+            self.car.kernel.fired["fenced owner claimed anew"] += 1
+            if self.pursuit is None:
+                self.car.come_back(self)
+                return
+            self.lapse = Lapse(self, self.pursuit)
         if self.standing.silent():
             self.tell(Elapsed())
         if self.owner and not self.lost:
             self.standing.look()
             if self.lapse is not None:
                 self.car.come_back(self)
+            elif self.standing.change_due():
+                self._append([Draft(Kind.VOTERS, write({"voters": [*self.standing.taken_over()]}))])
 
     def fresh(self) -> bool:
         """Whether it may begin effects and call its reads fresh."""
@@ -162,6 +172,11 @@ class Hand:
         if not self.owner or self.lost or self.lapse is not None or self.handoff.state is State.ORPHANED:
             return False
         return self.standing.fresh()
+
+    def tells(self) -> bool:
+        """Whether it knows all of the handoff that anybody has been shown."""
+        # A voter that knows alone what is committed may have told somebody before its owner has heard of it.
+        return self.fresh() and all(len(voters) > 1 for voters in self.sets)
 
     def write(self, drafts: Sequence[Draft], then: Callable[[], None] | None = None) -> int:
         """Append, or hold back while the lease has lapsed.
@@ -249,7 +264,7 @@ class Hand:
             if body is None:
                 self.drop()  # nobody has it, and nobody here knows what it was
                 return
-            drafts.insert(0, Draft(Kind.DISPATCHED, write(body)))
+            drafts.insert(0, Draft(Kind.DISPATCHED, write({**body, **self._names})))
         self.standing.opened = len(entries) + len(drafts)
         if self.lapse is not None:
             said = self.lapse.reopen(entries, self.handoff)
@@ -269,7 +284,9 @@ class Hand:
             self.car.kernel.note(f"{self.car.name} owns {self.task} under {self.fence.n} ({self.reason})")
             watch.owns(self)
             self.recorded = {body["id"]: len(self.log) for body in self.handoff.inputs}
-            if self.lapse is None:
+            if self.task == MEMBERS:
+                pass  # no agent has a part in it
+            elif self.lapse is None:
                 self.pursuit = Pursuit(self)
                 self.car.front.owned(self)
                 self.pursuit.decide()

@@ -17,7 +17,7 @@ MARGIN_MS = 100
 FAULTS = (
     "loss", "repeat", "slow", "partition", "kill_effect", "kill", "power", "pause", "disk_dead", "disk_lost",
     "drift", "jump", "freeze", "agent_kill", "agent_hang", "agent_breaks", "client_moves", "cancel", "twice",
-    "eager", "cut_off",
+    "eager", "cut_off", "move",
 )  # fmt: skip
 
 
@@ -27,7 +27,8 @@ class Options:
 
     Attributes:
         on: the kinds of fault that are switched on.
-        voters: 1 (a database of its own) or 3 (one beside each sidecar).
+        voters: of a handoff: 1 (a database of its own) or 3 (each beside a sidecar).
+        pair: two hosts, each the only voter of what the other one dispatches.
         sidecars: how many.
         tasks: how many.
         safety_ms: how long faults strike before everything is healed.
@@ -42,6 +43,7 @@ class Options:
 
     on: frozenset[str] = frozenset()
     voters: int = 3
+    pair: bool = False
     sidecars: int = 3
     tasks: int = 1
     safety_ms: int = 4_000
@@ -66,11 +68,12 @@ def drawn(rng: random.Random) -> Options:
     on = frozenset(fault for fault in FAULTS if rng.random() < 0.35)
     bounds = rng.choice((DEFAULT_BOUNDS, Bounds(1), Bounds(3), Bounds(8), Bounds(bytes_max=2_000)))
     hard = rng.choice((0.02, 0.05, 0.15))
-    voters = 1 if rng.random() < 0.25 else 3
+    hosts = rng.choice(("database", "pair", "three", "three", "three", "three", "five"))
     options = Options(
         on,
-        voters=voters,
-        sidecars=3 if voters == 3 else rng.choice((2, 3)),
+        voters=1 if hosts in ("database", "pair") else 3,
+        pair=hosts == "pair",
+        sidecars={"database": rng.choice((2, 3)), "pair": 2, "three": 3, "five": 5}[hosts],
         tasks=rng.choice((1, 1, 1, 2, 3)),
         safety_ms=rng.choice((1_500, 3_000, 5_000)),
         loss=hard if "loss" in on else 0.0,
@@ -84,7 +87,7 @@ def drawn(rng: random.Random) -> Options:
         bounds=bounds,
     )
     wild = "freeze" in on
-    for name in "abcd":
+    for name in "abcde":
         spread = 0.4 if wild else 0.03
         options.rates[name] = 1.0 + (rng.random() * 2 - 1) * spread if "drift" in on else 1.0
     return options

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 from bridge.handoff import FINAL, Handoff
 from bridge.journal import Fence
+from bridge.placement import MEMBERS
 from bridge.proposal import Event
-from bridge.quorum import VoterView
 from bridge.recovery import BoundRun, Situation, Wait, decide, rank
 from bridge.session import Renewal
+from bridge.voterset import Voters
 from tests.simulation.agents import AgentHost
 from tests.simulation.clocks import HostClock
 from tests.simulation.disk import Stored
@@ -23,6 +24,8 @@ from tests.simulation.front import Front
 from tests.simulation.hand import Hand
 from tests.simulation.kernel import MS, Process
 from tests.simulation.lapse import Lapse
+from tests.simulation.looks import Looks, Shown
+from tests.simulation.membership import Place, known_sets, place
 from tests.simulation.pursuit import LIMITS
 from tests.simulation.session import Session
 from tests.simulation.voter import Asked, Reply, Voter
@@ -40,6 +43,8 @@ class Sidecar(Process):
     Attributes:
         voter: of this host, where the voters are peers.
         hands: what it owns or wants, by task.
+        looks: what it has seen of journals that its voter does not keep.
+        lists_held: which version of the member list each voter has said that it holds.
         session: of this life.
         lapses: what is held back since its lease lapsed, by task.
     """
@@ -64,8 +69,8 @@ class Sidecar(Process):
         self._claimable_since: dict[str, int] = {}
         self._not_before: dict[str, int] = {}
         self._folds: dict[str, Handoff] = {}
-        self.remote: dict[str, Stored] = {}
-        self.held: dict[str, bool] = {}
+        self.looks = Looks(self)
+        self.lists_held: dict[str, int] = {}
         self.hung: dict[str, bool] = {}
 
     def end(self) -> None:
@@ -108,8 +113,13 @@ class Sidecar(Process):
         stored = self.nearest(task)
         known = max(stored.view.promised.n, self._used.get(task, 0))
         fence = Fence(known + 1, self.session.name)
+        spot = place(self.world, self.name, task, self.voter, self.lists_held)
+        if stored.entries:
+            spot = Place(known_sets(((),) if spot is None else spot.sets, stored), {})
+        if spot is None:
+            return None  # without a member list nothing can be dispatched here
         self._used[task] = fence.n
-        hand = self.hands[task] = Hand(self, task, fence, reason, self.lapses.get(task))
+        hand = self.hands[task] = Hand(self, task, fence, reason, spot, self.lapses.get(task))
         hand.begin()
         return hand
 
@@ -120,6 +130,24 @@ class Sidecar(Process):
             del self.hands[hand.task]
             self._not_before.pop(hand.task, None)
             self.stand(hand.task, "contact")
+
+    def change(self, task: str, voters: Voters) -> None:
+        """The operator's command: a handoff's voters are to be these."""
+        hand = self.hands.get(task)
+        if hand is None:
+            holder = self.world.sidecar_of(self.nearest(task).view.tip.fence.session)
+            if not self.blocked(task):
+                hand = self.stand(task, "voters")
+            elif holder is not None and holder is not self:
+                label = f"{self.name}>{holder.name} voters"
+                self.world.network.send(self, holder, 0, label, holder.command, task, voters)
+        if hand is not None:
+            hand.standing.wanted = voters
+
+    def command(self, task: str, voters: Voters) -> None:
+        """The operator's command, passed on by another sidecar."""
+        if task in self.hands:
+            self.hands[task].standing.wanted = voters
 
     def promised(self, task: str, n: int) -> None:
         """Somebody was promised this fence."""
@@ -139,9 +167,16 @@ class Sidecar(Process):
         life, sent_ms, session = self.life, self.clock.ms(), self.session
         name = type(asked).__name__
 
+        def heard(answer: Event, stands: bool, version: int) -> None:
+            self.lists_held[asked.voter] = max(version, self.lists_held.get(asked.voter, 0))
+            hand.heard(sent_ms, asked.voter, answer, stands)
+
         def reply(answer: Event, stands: bool) -> None:
             label = f"{host.name}>{self.name} {name}"
-            world.network.send(host, self, life, label, hand.heard, sent_ms, asked.voter, answer, stands)
+            voter = host.voter
+            # Whose list it is is the asked voter's word only where it is that voter.
+            version = voter.held_list().version if stands and voter is not None and world.listed else 0
+            world.network.send(host, self, life, label, heard, answer, stands, version)
 
         label = f"{self.name}>{host.name} {name}"
         world.network.send(self, host, 0, label, host.take, session.renewal, hand.task, asked, reply)
@@ -150,9 +185,12 @@ class Sidecar(Process):
 
     def nearest(self, task: str) -> Stored:
         """A journal as the nearest voter is known to have it."""
-        if self.voter is not None:
-            return self.voter.durable(task)
-        return self.remote.get(task) or Stored(VoterView.empty(task))
+        remote = self.looks.nearest(task)
+        if self.voter is None:
+            return remote
+        own = self.voter.durable(task)
+        # A host that is not, or no more, a voter of it has an old copy or none.
+        return remote if remote.view.committed > own.view.committed else own
 
     def _tick(self) -> None:
         self._ticks += 1
@@ -171,12 +209,10 @@ class Sidecar(Process):
         self.later(TICK_MS, self._tick)
 
     def _sweep(self) -> None:
-        if self.voter is None:
-            self._look()
-            tasks = list(self.remote)
-        else:
-            tasks = list(self.voter.disk.synced)
-        for task in tasks:
+        self.looks.look()
+        for task in dict.fromkeys(
+            (*self.looks.remote, *(self.voter.disk.synced if self.voter is not None else ()))
+        ):
             if task not in self.hands:
                 self._consider(task, self.nearest(task))
 
@@ -191,23 +227,20 @@ class Sidecar(Process):
             return False
         return bool(bound["task"]) and not self.hung.get(bound["task"])
 
-    def _look(self) -> None:
-        database = self.world.database
-        assert database is not None
-        label = f"{self.name}>{database.name} look"
-        self.world.network.send(self, database, 0, label, database.show, self, self.life, self.session.name)
+    def show(self, car: Sidecar, life: int, session: str) -> None:
+        """Another sidecar looks."""
+        assert self.voter is not None
+        label, shown = f"{self.name}>{car.name} look", self.looks.shown(session)
+        version = self.voter.held_list().version if self.world.listed else 0
+        self.world.network.send(self, car, life, label, car.looked, self.voter.disk.identity, version, shown)
 
-    def looked(self, journals: dict[str, tuple[Stored, bool]]) -> None:
-        """What the database has, and whether somebody living holds it."""
-        for task, (stored, held) in journals.items():
-            known = self.remote.get(task)
-            if known is None or known.view.committed <= stored.view.committed:
-                self.remote[task] = stored
-                self.held[task] = held
-                self.front.moved(task)
+    def looked(self, voter: str, version: int, journals: Shown) -> None:
+        """Another host has answered a look."""
+        self.lists_held[voter] = max(version, self.lists_held.get(voter, 0))
+        self.looks.looked(journals)
 
     def _consider(self, task: str, stored: Stored) -> None:
-        if not stored.entries:
+        if not stored.entries or task == MEMBERS:
             return
         if self.blocked(task, stored) and not self.world.eager():
             self._claimable_since.pop(task, None)
@@ -235,13 +268,16 @@ class Sidecar(Process):
     def blocked(self, task: str, stored: Stored | None = None) -> bool:
         """Whether somebody living seems to hold a handoff."""
         if self.voter is None:
-            return self.held.get(task, False)
-        return self.voter.blocks(stored or self.nearest(task), self.session.name)
+            return self.looks.held.get(task, False)
+        near = stored or self.nearest(task)
+        if near is self.looks.remote.get(task):
+            return self.looks.held[task]
+        return self.voter.blocks(near, self.session.name)
 
     def _must_learn(self, task: str, stored: Stored, handoff: Handoff) -> bool:
         if stored.view.committed < stored.view.tip.seq:
             return True
-        return self.voter is not None and handoff.state not in FINAL and not self.voter.heard.get(task)
+        return handoff.state not in FINAL and not self.front.knows_all(task)
 
     def _fold(self, task: str, stored: Stored) -> Handoff:
         fold = self._folds.get(task)

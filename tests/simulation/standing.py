@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from bridge.proposal import SendAppend
 from bridge.quorum import Append, Appended, Refusal, Refused
+from bridge.voterset import Voters
 from tests.simulation.kernel import MS
 
 if TYPE_CHECKING:
@@ -28,10 +29,12 @@ class Standing:
         fenced: some voter has promised more, and takes nothing under this fence any more.
         lapsed: its lease does not live, as was seen last.
         heard_us: when it last heard of a voter.
+        wanted: to be its voters, by the operator's command.
     """
 
     def __init__(self, hand: Hand) -> None:
         self.opened = 0
+        self.wanted: Voters | None = None
         self.fenced = self.lapsed = False
         self.heard_us = self._well_us = hand.car.kernel.now
         self._hand = hand
@@ -55,22 +58,37 @@ class Standing:
         patience = car.patience_us if not hand.settled else 8 * car.patience_us
         if car.kernel.now - self.heard_us <= patience:
             return False
-        end = len(hand.log)
-        silent = not hand.settled or any(self._acked.get(each, 0) < end for each in hand.proposer.voters)
+        silent = not hand.settled or self._behind() or hand.proposer.changing
         if silent:
             self.heard_us = car.kernel.now
         return silent
 
-    def hopeless(self) -> bool:
-        """Whether an owner should give its fence up.
+    def _behind(self) -> bool:
+        end = len(self._hand.log)
+        return any(self._acked.get(each, 0) < end for each in self._hand.proposer.voters)
 
-        One voter never takes this fence again, and the others are silent: that may be for ever, while a new claim
-        needs only those that answer. To wait would also keep those from claiming: this session lives.
+    def hopeless(self) -> bool:
+        """Whether an owner should claim anew, above the fence that some voter has promised.
+
+        That voter never takes this fence again, and its host shows nothing new for as long as this owner lives; if
+        the others are silent, nothing is committed either, while a new claim needs only those that answer.
         """
         now = self._hand.car.kernel.now
-        if self._hand.settled and self._hand.fresh():
+        if not self.fenced or (self._hand.settled and not self._behind()):
             self._well_us = now
-        return self.fenced and now - self._well_us > FENCED_MS * MS
+        return now - self._well_us > FENCED_MS * MS
+
+    def change_due(self) -> bool:
+        """Whether the operator's command can be carried out now."""
+        hand = self._hand
+        return self.wanted is not None and hand.settled and not hand.proposer.changing and hand.fresh()
+
+    def taken_over(self) -> Voters:
+        """The voters that were wanted; from now on nothing is."""
+        assert self.wanted is not None
+        voters, self.wanted = self.wanted, None
+        self._hand.car.kernel.fired["voters changed"] += 1
+        return voters
 
     def look(self) -> None:
         """See whether the lease lives, and ask for what is missing where it does."""

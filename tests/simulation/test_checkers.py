@@ -7,6 +7,7 @@ import pytest
 from bridge.journal import Draft, Entry, Fence, Kind, chain, genesis
 from bridge.proposal import SendAppend
 from bridge.quorum import Append
+from bridge.voterid import VoterFile
 from tests.simulation.checkers.promise import Broken
 from tests.simulation.database import Database
 from tests.simulation.options import Options
@@ -63,6 +64,6 @@ def test_what_an_only_voter_synced_stays() -> None:
     assert database.voter is not None
     stored = database.voter.durable("t")
     other = stored._replace(entries=tuple(journal(2)))
-    database.voter.disk.identity = "another"
+    database.voter.disk.file = VoterFile("another", "db")
     with pytest.raises(Broken, match="another entry . committed"):
         world.watch.synced(database.voter, "t", other)

@@ -7,12 +7,13 @@ contain a rule: it carries out what the rules decide, as ``sidecar.store.voter``
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from bridge.catchup import chunk, holds
-from bridge.journal import Kind
+from bridge.journal import Entry, Kind
 from bridge.lease import Evidence
+from bridge.placement import MEMBERS, MemberList, member_list, misplaced
 from bridge.proposal import (
     AppendAnswered,
     ClaimAnswered,
@@ -27,7 +28,6 @@ from bridge.proposal import (
 from bridge.quorum import (
     Claim,
     Granted,
-    Refusal,
     Refused,
     VoterView,
     decide_append,
@@ -35,6 +35,8 @@ from bridge.quorum import (
     decide_dispatch,
 )
 from bridge.session import Renewal, SessionsHeard
+from bridge.voterid import misdirected
+from bridge.voterset import alone
 from tests.simulation.disk import Disk, Stored
 from tests.simulation.options import MARGIN_MS, TTL_MS
 
@@ -71,6 +73,8 @@ class Voter:
         self.sessions = SessionsHeard(0, TTL_MS, MARGIN_MS)
         self.heard: dict[str, bool] = {}
         self._world = world
+        self._list: tuple[Stored, MemberList] | None = None
+        self._said: dict[tuple[object, ...], bool] = {}
 
     def crash(self) -> None:
         """The process has ended: memory is gone, the disk has what it has."""
@@ -110,16 +114,42 @@ class Voter:
 
     # --- what it is asked -------------------------------------------------------------------------------------
 
+    def form(self, journal: Stored) -> None:
+        """It has met all other voters, and holds the member list."""
+        self._write(MEMBERS, journal)
+        self.disk.when_durable(lambda: None)
+
+    def held_list(self) -> MemberList:
+        """The member list as it holds it."""
+        stored = self.stored(MEMBERS)
+        if self._list is None or self._list[0] is not stored:
+            self._list = stored, member_list(stored.entries, stored.view.committed)
+        return self._list[1]
+
+    def knows_all(self, stored: Stored) -> bool:
+        """Whether it is the only voter of a journal: what it has is all that anybody can have been shown."""
+        return self._alone(stored.entries, stored.view.committed)
+
+    def _alone(self, entries: Sequence[Entry], committed: int) -> bool:
+        # The rule reads only what names voters; what it said of that does not change.
+        naming = [entry for entry in entries if entry.kind in (Kind.DISPATCHED, Kind.VOTERS)]
+        known = bool(naming) and naming[-1].seq <= committed
+        key = (self.disk.identity, known, *(entry.hash for entry in naming))
+        if key not in self._said:
+            self._said[key] = alone(naming, committed, self.disk.identity)
+        return self._said[key]
+
     def ask(self, renewal: Renewal, task: str, asked: Asked, reply: Reply) -> None:
         """A request has arrived; the answer leaves when what it rests on is durable.
 
         With it leaves whether this voter stands by the session that asked: every request is a renewal.
         """
         stands = self.hear(renewal)
-        if asked.voter == self.disk.identity:
+        refused = misdirected(VoterView.empty(task), asked.voter, self.disk.identity)
+        if refused is None:
             answer = self._decide(task, asked)
         else:
-            answer, stands = self._stranger(task, asked), False
+            answer, stands = _refusing(asked, refused), False
         self._world.watch.asked(self, task, asked, answer)
         self.disk.when_durable(lambda: reply(answer, stands))
 
@@ -156,7 +186,13 @@ class Voter:
 
     def _append(self, task: str, asked: SendAppend) -> AppendAnswered:
         append, before = asked.append, self.stored(task)
-        voters = len(self._world.voter_ids)
+        refused = misplaced(before.view, append, self.held_list()) if self._world.listed else None
+        if refused is not None:
+            self._world.kernel.fired["dispatch refused: misplaced"] += 1
+            return AppendAnswered(asked.voter, append.fence, refused)
+        # A journal that is longer and equal stays as it is.
+        joined = max(before.entries[: append.after_seq] + tuple(append.entries), before.entries, key=len)
+        voters = 1 if self._alone(joined, before.view.committed) else 2
         dispatch = isinstance(asked, SendDispatch)
         rule = decide_dispatch if dispatch else decide_append
         decided = rule(before.view, append, before.hash_at, voters=voters)
@@ -184,17 +220,15 @@ class Voter:
     def _synced(self, task: str, stored: Stored) -> None:
         self._world.watch.synced(self, task, stored)
 
-    def _stranger(self, task: str, asked: Asked) -> Event:
-        # It stands where the named voter stood, and has another file: it has no vote.
-        nothing = VoterView.empty(task)
-        refused = Refused(Refusal.UNKNOWN_VOTER, nothing.promised, nothing.tip, 0)
-        match asked:
-            case SendPreVote(voter=voter, claim=claim):
-                return PreVoted(voter, claim.fence, refused)
-            case SendClaim(voter=voter, claim=claim):
-                return ClaimAnswered(voter, claim.fence, refused)
-            case ReadPrefix(voter=voter, tip=tip, after=after):
-                self._world.kernel.fired["prefix gone while it was read"] += after > 0
-                return PrefixRead(voter, tip, None, after)
-            case SendAppend(voter=voter, append=append):
-                return AppendAnswered(voter, append.fence, refused)
+
+def _refusing(asked: Asked, refused: Refused) -> Event:
+    # It stands where the named voter stood, and has another file: it has no vote.
+    match asked:
+        case SendPreVote(voter=voter, claim=claim):
+            return PreVoted(voter, claim.fence, refused)
+        case SendClaim(voter=voter, claim=claim):
+            return ClaimAnswered(voter, claim.fence, refused)
+        case ReadPrefix(voter=voter, tip=tip, after=after):
+            return PrefixRead(voter, tip, None, after)
+        case SendAppend(voter=voter, append=append):
+            return AppendAnswered(voter, append.fence, refused)

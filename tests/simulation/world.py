@@ -10,6 +10,8 @@ from typing import Any
 
 from bridge.journal import TERMINAL, Entry
 from bridge.jsontext import parse_stored
+from bridge.placement import MEMBERS, chosen
+from bridge.voterset import Voters, has_majority
 from tests.simulation.agents import AgentHost, Work
 from tests.simulation.checkers.all import Watch
 from tests.simulation.clients import Client
@@ -17,7 +19,9 @@ from tests.simulation.database import Database
 from tests.simulation.disk import Stored
 from tests.simulation.faults import Faults
 from tests.simulation.kernel import MS, Kernel
+from tests.simulation.membership import formed, lists_of, named_in
 from tests.simulation.network import Network
+from tests.simulation.operator import Operator
 from tests.simulation.options import Options, drawn
 from tests.simulation.sidecar import Sidecar
 
@@ -34,8 +38,8 @@ class World:
         options: instead of those that the seed would draw.
 
     Attributes:
-        voter_ids: the voter set of every handoff here.
-        voter_hosts: where each of those ids is, or was.
+        voter_hosts: where each voter is, or was.
+        operator: changes voters.
         works: what each task is about.
         faulty: faults may strike.
     """
@@ -49,10 +53,9 @@ class World:
         self.faulty = True
         self.runs = 0
         self.checkpoints = 0
-        peers = self.options.voters > 1
+        peers = self.options.voters > 1 or self.options.pair
         self.names = ["a", "b", "c", "d", "e"][: self.options.sidecars]
         self.database = None if peers else Database(self, "db")
-        self.voter_ids: tuple[str, ...] = tuple(self.names[: self.options.voters]) if peers else ("db",)
         self.sidecars = [Sidecar(self, name, votes=peers) for name in self.names]
         self.hosts: list[Sidecar | Database] = [*self.sidecars]
         if self.database is not None:
@@ -60,6 +63,7 @@ class World:
         self.voter_hosts: dict[str, Sidecar | Database] = {
             host.voter.disk.identity: host for host in self.hosts if host.voter is not None
         }
+        self.operator = Operator(self)
         self._events: dict[str, Json | None] = {}
         self.works = {f"t{number}": Work(self) for number in range(self.options.tasks)}
         self.clients: list[Client] = []
@@ -89,6 +93,8 @@ class World:
         """Everything lives, clients will begin, faults strike."""
         for host in self.hosts:
             host.begin()
+            if host.voter is not None and self.listed:
+                host.voter.form(formed(tuple(self.names)))
         if not self.clients:
             self._draw_clients()
         self.faults.begin()
@@ -111,8 +117,11 @@ class World:
         while kernel.now < until and kernel.steps < STEPS_MAX:
             if not kernel.step():
                 return
-            if not kernel.steps % 16 and all(client.done for client in self.clients):
+            if not kernel.steps % 16 and self._over():
                 return
+
+    def _over(self) -> bool:
+        return all(client.done for client in self.clients) and (self.faulty or self.operator.done)
 
     # --- what its parts ask -----------------------------------------------------------------------------------
 
@@ -137,23 +146,34 @@ class World:
         """The agent beside it."""
         return host.agent if isinstance(host, Sidecar) else None
 
+    @property
+    def listed(self) -> bool:
+        """Whether there is a member list."""
+        return self.options.voters > 1
+
+    def sets(self) -> list[Voters]:
+        """Every voter set that somebody may ask for a majority."""
+        found = [(*self.names,)] if self.listed else []
+        for task in (MEMBERS, *self.works):
+            for _, stored in self.journals(task):
+                lists = lists_of(stored) if task == MEMBERS else []
+                found += [each.members for each in lists]
+                found += [chosen(name, each.members) for each in lists for name in self.works]
+                found += [voters for entry in stored.entries if (voters := named_in(entry))]
+        return list(dict.fromkeys(found))
+
     def can_lose(self, host: Sidecar | Database) -> bool:
-        """Whether a disk can be lost with a majority of the voters' disks left."""
-        voter = host.voter
-        if voter is None or self.options.voters == 1 or voter.disk.identity not in self.voter_ids:
+        """Whether a disk can be lost with a majority of each voter set's disks left."""
+        if host.voter is None or not self.listed:
             return False
-        kept = [
-            each for each in self.hosts if each.voter is not None and each.voter.disk.identity in self.voter_ids
-        ]
-        return 2 * (len(kept) - 1) > len(self.voter_ids)
+        kept = [each.voter.disk.identity for each in self.hosts if each.voter is not None and each is not host]
+        return has_majority(self.sets(), kept)
 
     @property
     def majority_lost(self) -> bool:
         """Whether too few disks are left for anything to be committed."""
-        kept = [
-            each for each in self.hosts if each.voter is not None and each.voter.disk.identity in self.voter_ids
-        ]
-        return 2 * len(kept) <= len(self.voter_ids)
+        kept = [each.voter.disk.identity for each in self.hosts if each.voter is not None]
+        return not has_majority(self.sets(), kept)
 
     def dispatch_body(self, task: str) -> Json:
         """Body of a ``dispatched`` entry: the same from whoever is sent the message."""

@@ -97,8 +97,8 @@ def test_what_is_placed_by_this_list_or_no_dispatch_goes_on() -> None:
 
 
 def test_a_pairs_only_voter_is_the_other_host() -> None:
-    assert paired("a", ("a", "b")) == (("b",),)
-    assert paired("b", ("a", "b")) == (("a",),)
+    assert paired("a", ("a", "b")) == (("a",), ("b",))
+    assert paired("b", ("a", "b")) == (("b",), ("a",))
 
 
 def test_the_other_host_of_a_pair_takes_over_alone_with_everything_that_was_shown() -> None:

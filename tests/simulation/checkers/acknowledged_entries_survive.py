@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tests.simulation.checkers.disks import missing
 from tests.simulation.checkers.promise import Checker
 
 if TYPE_CHECKING:
@@ -25,20 +26,11 @@ class AcknowledgedEntriesSurvive(Checker):
         self.books: dict[str, tuple[int, str]] = {}
 
     def committed(self, hand: Hand, seq: int) -> None:
-        digest = hand.log[seq - 1].hash
-        have, ids = 0, self.world.voter_ids
-        for identity in ids:
-            voter = self.world.voter_hosts[identity].voter
-            if voter is None:
-                continue
-            if voter.disk.identity != identity:
-                # It had the entry, or it would not count among those that said so; now its disk is lost.
-                have += 1
-            elif voter.durable(hand.task).hash_at(seq) == digest:
-                have += 1
-        if 2 * have <= len(ids):
-            raise self.broken(f"{hand.task}: entry {seq} is called committed, {have} of {len(ids)} disks have it")
-        self.books[hand.task] = max(self.books.get(hand.task, (0, "")), (seq, digest))
+        known, digest = self.books.get(hand.task, (0, ""))
+        lacking = missing(self.world, hand.task, hand.log, known, seq)
+        if lacking:
+            raise self.broken(f"{hand.task}: entry {seq} is called committed, {lacking}")
+        self.books[hand.task] = max((known, digest), (seq, hand.log[seq - 1].hash))
 
     def owns(self, hand: Hand) -> None:
         seq, digest = self.books.get(hand.task, (0, ""))

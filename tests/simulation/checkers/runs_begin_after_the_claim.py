@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from bridge.journal import Entry, Kind
+from tests.simulation.checkers.disks import missing
 from tests.simulation.checkers.promise import Checker
 
 if TYPE_CHECKING:
@@ -37,12 +38,6 @@ class RunsBeginAfterTheClaim(Checker):
     def _is_committed(self, hand: Hand, entry: Entry) -> bool:
         if entry.hash in self.books:
             return True
-        have, ids = 0, self.world.voter_ids
-        for identity in ids:
-            voter = self.world.voter_hosts[identity].voter
-            # A disk that was lost since counts: it had the entry, or the owner would not have heard so.
-            lost = voter is not None and voter.disk.identity != identity
-            have += lost or (voter is not None and voter.durable(hand.task).hash_at(entry.seq) == entry.hash)
-        if 2 * have > len(ids):
+        if not missing(self.world, hand.task, hand.log, hand.committed, entry.seq):
             self.books[entry.hash] = True
         return entry.hash in self.books
