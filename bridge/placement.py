@@ -21,7 +21,7 @@ from typing import NamedTuple
 from bridge.journal import Entry, Kind
 from bridge.jsontext import parse_stored
 from bridge.quorum import Append, Refusal, Refused, VoterView
-from bridge.voterset import Voters, VoterSets
+from bridge.voterset import Voters, VoterSets, everyone
 
 MEMBERS = "members"
 VOTERS_PER_HANDOFF = 3
@@ -33,10 +33,13 @@ class MemberList(NamedTuple):
     Attributes:
         version: position of the entry that named them; 0 for a list that was never formed.
         members: ids of all voters.
+        lost: ids that no list names any more and that never vote again: the operator's word, which stands in the
+            entry that replaced them.
     """
 
     version: int
     members: Voters
+    lost: Voters = ()
 
 
 def member_list(entries: Iterable[Entry], committed: int) -> MemberList:
@@ -45,8 +48,11 @@ def member_list(entries: Iterable[Entry], committed: int) -> MemberList:
     Raises:
         BrokenChain: a change names nobody.
     """
-    sets = VoterSets(((),)).follow(entry for entry in entries if entry.seq <= committed)
-    return MemberList(sets.since, sets.newest)
+    known = [entry for entry in entries if entry.seq <= committed]
+    sets = VoterSets(((),)).follow(known)
+    lost = [parse_stored(entry.body or b"{}").get("lost") for entry in known if entry.kind is Kind.VOTERS]
+    gone = everyone([tuple(map(str, each)) for each in lost if isinstance(each, list)])
+    return MemberList(sets.since, sets.newest, gone)
 
 
 def chosen(task: str, members: Sequence[str], count: int = VOTERS_PER_HANDOFF) -> Voters:
@@ -83,14 +89,16 @@ def paired(owner: str, pair: tuple[str, str]) -> tuple[Voters, ...]:
     return (owner,), (second if owner == first else first,)
 
 
-def usable(old: MemberList, holders: Sequence[str]) -> bool:
+def usable(old: MemberList, holders: Sequence[str], lost: Sequence[str] = ()) -> bool:
     """Whether a list that is committed may be used for placing instead of the old one.
 
     Args:
         old: the list before.
         holders: members of the old list that are known to hold the new one, and so refuse to be placed by the old.
+        lost: members of the old list that never vote again. Two of those at once would otherwise keep everybody
+            from dispatching for ever: what is placed by the old list is refused, and the new one is not used.
     """
-    behind = sum(member not in holders for member in old.members)
+    behind = sum(member not in holders and member not in lost for member in old.members)
     voters = min(VOTERS_PER_HANDOFF, len(old.members))
     return 2 * min(behind, voters) <= voters
 

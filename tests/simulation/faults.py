@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from bridge.handoff import State
 from tests.simulation.kernel import MS, Process
 
 if TYPE_CHECKING:
     from tests.simulation.database import Database
+    from tests.simulation.hand import Hand
     from tests.simulation.sidecar import Sidecar
     from tests.simulation.world import World
 
@@ -20,6 +22,11 @@ STRIKES = (
     "partition", "kill", "power", "pause", "disk_dead", "disk_lost", "jump", "freeze", "agent_kill",
     "agent_breaks", "client_moves", "cancel", "cut_off", "move",
 )  # fmt: skip
+
+
+def running(hand: Hand) -> bool:
+    """Whether a run of an owner goes on."""
+    return hand.owner and hand.handoff.state is State.RUNNING
 
 
 class Faults:
@@ -124,7 +131,7 @@ class Faults:
 
     def _cut_off(self) -> None:
         """An owner and its voters, for about as long as its lease lives: others may claim meanwhile, or not."""
-        owners = [car for car in self.world.sidecars if any(hand.running for hand in car.hands.values())]
+        owners = [car for car in self.world.sidecars if any(map(running, car.hands.values()))]
         if not owners:
             return
         name = self.rng.choice(owners).name

@@ -30,7 +30,7 @@ from bridge.proposal import (
     SendClaim,
     SendPreVote,
 )
-from bridge.proposer import Proposer, Stage
+from bridge.proposer import Proposer
 from bridge.quorum import Appended, Granted
 from bridge.voterset import Voters
 from tests.simulation.lapse import Lapse
@@ -97,11 +97,6 @@ class Hand:
         """All that it wrote is committed."""
         return self.owner and self.lapse is None and self.committed == len(self.log)
 
-    @property
-    def running(self) -> bool:
-        """A run of it goes on."""
-        return self.owner and self.handoff.state is State.RUNNING
-
     def begin(self) -> None:
         """Stand for it."""
         self.tell(Began())
@@ -164,7 +159,7 @@ class Hand:
             if self.lapse is not None:
                 self.car.come_back(self)
             elif self.standing.change_due():
-                self._append([Draft(Kind.VOTERS, write({"voters": [*self.standing.taken_over()]}))])
+                self._append([Draft(Kind.VOTERS, write(self.standing.taken_over()))])
 
     def fresh(self) -> bool:
         """Whether it may begin effects and call its reads fresh."""
@@ -284,13 +279,11 @@ class Hand:
             self.car.kernel.note(f"{self.car.name} owns {self.task} under {self.fence.n} ({self.reason})")
             watch.owns(self)
             self.recorded = {body["id"]: len(self.log) for body in self.handoff.inputs}
-            if self.task == MEMBERS:
-                pass  # no agent has a part in it
-            elif self.lapse is None:
+            if self.lapse is None and self.task != MEMBERS:  # the agents have no part in the list
                 self.pursuit = Pursuit(self)
                 self.car.front.owned(self)
                 self.pursuit.decide()
-            else:
+            elif self.lapse is not None:
                 lapse, self.lapse = self.lapse, None
                 self.pursuit = lapse.pursuit
                 lapse.land(self)
@@ -303,8 +296,3 @@ class Hand:
                 then()
         if not self.lost:
             self.car.front.moved(self.task)
-
-    @property
-    def candidate(self) -> bool:
-        """Still on the way to ownership."""
-        return not self.owner and self.proposer.stage is not Stage.LOST

@@ -63,7 +63,7 @@ def in_force(lists: list[MemberList], held: Mapping[str, int]) -> list[MemberLis
     count = 1
     while count < len(lists):
         holders = [name for name, version in held.items() if version >= lists[count].version]
-        if not usable(lists[count - 1], holders):
+        if not usable(lists[count - 1], holders, lists[count].lost):
             break
         count += 1
     # Repeats of messages that were placed by any of them may come for as long as a world lasts.

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from tests.simulation.world import World
 
 AGAIN_MS = 400
+Wanted = dict[str, list[str]]
 
 
 class Operator:
@@ -62,8 +63,8 @@ class Operator:
         journals = [stored for _, stored in self.world.journals(task)]
         return max(journals, key=lambda stored: (stored.view.committed, stored.view.tip[:2]))
 
-    def _wanted(self, task: str) -> Voters | None:
-        """The set that a task's journal should name and does not."""
+    def _wanted(self, task: str) -> Wanted | None:
+        """What a task's journal should name and does not."""
         stored = self._newest(task)
         if stored.view.purged:
             return None
@@ -71,7 +72,9 @@ class Operator:
         if not named:
             return None
         wanted = tuple(self._living(each) for each in self.moved.get(task, named[-1]))
-        return wanted if wanted != named[-1] else None
+        if wanted == named[-1]:
+            return None
+        return {"voters": [*wanted], **({"lost": [*self.replaced]} if task == MEMBERS else {})}
 
     def _living(self, identity: str) -> str:
         while identity in self.replaced:

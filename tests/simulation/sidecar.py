@@ -16,7 +16,6 @@ from bridge.placement import MEMBERS
 from bridge.proposal import Event
 from bridge.recovery import BoundRun, Situation, Wait, decide, rank
 from bridge.session import Renewal
-from bridge.voterset import Voters
 from tests.simulation.agents import AgentHost
 from tests.simulation.clocks import HostClock
 from tests.simulation.disk import Stored
@@ -26,6 +25,7 @@ from tests.simulation.kernel import MS, Process
 from tests.simulation.lapse import Lapse
 from tests.simulation.looks import Looks, Shown
 from tests.simulation.membership import Place, known_sets, place
+from tests.simulation.operator import Wanted
 from tests.simulation.pursuit import LIMITS
 from tests.simulation.session import Session
 from tests.simulation.voter import Asked, Reply, Voter
@@ -131,7 +131,7 @@ class Sidecar(Process):
             self._not_before.pop(hand.task, None)
             self.stand(hand.task, "contact")
 
-    def change(self, task: str, voters: Voters) -> None:
+    def change(self, task: str, wanted: Wanted) -> None:
         """The operator's command: a handoff's voters are to be these."""
         hand = self.hands.get(task)
         if hand is None:
@@ -140,14 +140,14 @@ class Sidecar(Process):
                 hand = self.stand(task, "voters")
             elif holder is not None and holder is not self:
                 label = f"{self.name}>{holder.name} voters"
-                self.world.network.send(self, holder, 0, label, holder.command, task, voters)
+                self.world.network.send(self, holder, 0, label, holder.command, task, wanted)
         if hand is not None:
-            hand.standing.wanted = voters
+            hand.standing.wanted = wanted
 
-    def command(self, task: str, voters: Voters) -> None:
+    def command(self, task: str, wanted: Wanted) -> None:
         """The operator's command, passed on by another sidecar."""
         if task in self.hands:
-            self.hands[task].standing.wanted = voters
+            self.hands[task].standing.wanted = wanted
 
     def promised(self, task: str, n: int) -> None:
         """Somebody was promised this fence."""

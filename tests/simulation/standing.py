@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 from bridge.proposal import SendAppend
 from bridge.quorum import Append, Appended, Refusal, Refused
-from bridge.voterset import Voters
 from tests.simulation.kernel import MS
 
 if TYPE_CHECKING:
@@ -29,12 +28,12 @@ class Standing:
         fenced: some voter has promised more, and takes nothing under this fence any more.
         lapsed: its lease does not live, as was seen last.
         heard_us: when it last heard of a voter.
-        wanted: to be its voters, by the operator's command.
+        wanted: the operator's command to change its voters.
     """
 
     def __init__(self, hand: Hand) -> None:
         self.opened = 0
-        self.wanted: Voters | None = None
+        self.wanted: dict[str, list[str]] | None = None
         self.fenced = self.lapsed = False
         self.heard_us = self._well_us = hand.car.kernel.now
         self._hand = hand
@@ -83,12 +82,12 @@ class Standing:
         hand = self._hand
         return self.wanted is not None and hand.settled and not hand.proposer.changing and hand.fresh()
 
-    def taken_over(self) -> Voters:
-        """The voters that were wanted; from now on nothing is."""
+    def taken_over(self) -> dict[str, list[str]]:
+        """What names the voters that were wanted; from now on nothing is."""
         assert self.wanted is not None
-        voters, self.wanted = self.wanted, None
+        wanted, self.wanted = self.wanted, None
         self._hand.car.kernel.fired["voters changed"] += 1
-        return voters
+        return wanted
 
     def look(self) -> None:
         """See whether the lease lives, and ask for what is missing where it does."""

@@ -65,5 +65,5 @@ def test_what_an_only_voter_synced_stays() -> None:
     stored = database.voter.durable("t")
     other = stored._replace(entries=tuple(journal(2)))
     database.voter.disk.file = VoterFile("another", "db")
-    with pytest.raises(Broken, match="another entry . committed"):
+    with pytest.raises(Broken, match=r"another entry . committed"):
         world.watch.synced(database.voter, "t", other)

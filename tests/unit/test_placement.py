@@ -4,7 +4,7 @@ from itertools import combinations
 
 import pytest
 
-from bridge.journal import Draft, Entry, Fence, Kind, chain, genesis
+from bridge.journal import Draft, Entry, Fence, Kind, chain, genesis, tip_of
 from bridge.jsontext import write
 from bridge.placement import MEMBERS, MemberList, chosen, member_list, misplaced, paired, placed, usable
 from bridge.proposer import Stage
@@ -46,6 +46,14 @@ def test_the_list_is_the_newest_committed_one_of_its_journal() -> None:
     assert member_list(log, 0) == MemberList(0, ())
     assert member_list(log, 2) == MemberList(1, SEVEN[:3])
     assert member_list(log, 3) == MemberList(3, SEVEN)
+    bodies = (
+        {"voters": SEVEN[1:], "lost": ["a"]},
+        {"voters": SEVEN[2:], "lost": ["b", "a"]},
+        {"voters": SEVEN[2:]},
+    )
+    log += chain(tip_of(MEMBERS, log), ONE, 1, [Draft(Kind.VOTERS, write(body)) for body in bodies])
+    assert member_list(log, 4) == MemberList(4, SEVEN[1:], ("a",))
+    assert member_list(log, 6) == MemberList(6, SEVEN[2:], ("a", "b"))
 
 
 def test_a_new_list_is_used_when_no_old_three_has_a_majority_that_never_heard_of_it() -> None:
@@ -55,6 +63,14 @@ def test_a_new_list_is_used_when_no_old_three_has_a_majority_that_never_heard_of
         assert usable(HELD, holders) is not blind
     assert not usable(MemberList(1, ("a",)), ())
     assert usable(MemberList(1, ("a",)), ("a",))
+
+
+def test_members_that_never_vote_again_need_not_hear_of_a_new_list() -> None:
+    # Two of five are lost at once: nobody could ever place by the new list, and those who hold it refuse the old.
+    old, holders = MemberList(1, SEVEN[:5]), SEVEN[:3]
+    assert not usable(old, holders)
+    assert usable(old, holders, SEVEN[3:5])
+    assert not usable(old, (), SEVEN[3:5])
 
 
 def test_while_old_repeats_may_come_both_lists_voters_are_asked() -> None:

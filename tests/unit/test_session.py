@@ -83,7 +83,7 @@ def test_what_a_voter_remembers_does_not_grow_with_the_lives_of_a_member() -> No
         renewal = Renewal("m", life, f"s{life}")
         assert sessions.renewed(renewal, 20 * life)
         sessions.released(renewal, 20 * life + 10)
-    kept = (sessions._leases, sessions._newest, sessions._released, sessions._over)
+    kept: tuple[Sized, ...] = (sessions._leases, sessions._newest, sessions._released, sessions._over)
     assert sum(map(len, kept)) <= 2
     assert not any(sessions.blocks(f"s{life}", "x", 20_011) for life in range(1, 1_001))
 
