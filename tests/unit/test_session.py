@@ -1,5 +1,7 @@
 """A session's lease on both sides: never one that may act beside one that may take over."""
 
+from collections.abc import Sized
+
 import pytest
 
 from bridge.lease import Evidence
