@@ -19,10 +19,12 @@ from tests.simulation.scenarios import (
     test_lease_edges,
     test_minority_terminal,
     test_one_message_twice,
+    test_pair,
     test_subscribers,
     test_three_fences,
     test_voter_forgets,
     test_voter_writes,
+    test_voters_change,
 )
 from tests.simulation.scenarios.scenario import Happened, Scenario, play
 
@@ -33,6 +35,8 @@ SCENARIOS: tuple[Scenario, ...] = (
     test_adopted_end.SCENARIO,
     test_voter_forgets.SCENARIO,
     test_lease_edges.SCENARIO,
+    test_voters_change.SCENARIO,
+    test_pair.SCENARIO,
     test_one_message_twice.SCENARIO,
     test_subscribers.SCENARIO,
 )
