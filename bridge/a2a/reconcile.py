@@ -62,6 +62,13 @@ class Run:
         """The ``input`` body that answers the question at which the cut was made: the run resumes with it."""
         return self._told.owed
 
+    def answer_sent(self) -> None:
+        """The run has been sent the message that it may have waited for: a step from here on waits for nothing.
+
+        An agent that checkpoints before it says anything more shows no sign of that itself.
+        """
+        self._told.pending = None
+
     def receive(self, event: Json, marks: Marks = NO_MARKS) -> list[Outcome]:
         """An event of the running agent.
 

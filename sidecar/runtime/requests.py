@@ -75,11 +75,15 @@ class Requests:
         request = journal.handoff.dispatched["intent"]["inputs"]
         if not again:
             return first_message(request, relay.ids, self._attempt(journal))
-        return resume_message(request, relay.ids, self._attempt(journal), self._progress(relay))
+        message = resume_message(request, relay.ids, self._attempt(journal), self._progress(relay))
+        relay.run.answer_sent()
+        return message
 
     def follow_up(self, entry: Json, journal: OwnedJournal, relay: Relay) -> Json:
         """A later message, or a recorded one again, for the run that is there."""
-        return followup_message(entry, relay.ids, self._attempt(journal), self._progress(relay))
+        message = followup_message(entry, relay.ids, self._attempt(journal), self._progress(relay))
+        relay.run.answer_sent()
+        return message
 
     def going(self, journal: OwnedJournal, request: Request) -> None:
         """A request is about to go out: the first one after a claim is what makes it a takeover."""

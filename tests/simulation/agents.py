@@ -10,13 +10,15 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-from bridge.a2a.extension import NO_MARKS, Marks
+from bridge.a2a.extension import Marks
+from tests.simulation.doers import NOTHING, Doer, Doing, random_errand
+from tests.simulation.exchange import Heard, Resumed, Told
 from tests.simulation.kernel import MS, Process
 from tests.simulation.network import Connection
-from tests.unit.a2a.model_agents import Agent, Style
-from tests.unit.a2a.model_scripts import Script, State, divergent, random_script
+from tests.unit.a2a.model_agents import Style
+from tests.unit.a2a.model_scripts import Script, divergent, random_script
 
 if TYPE_CHECKING:
     from tests.simulation.hand import Hand
@@ -27,54 +29,16 @@ Json = dict[str, Any]
 REQUEST_US = 150
 
 
-class Told(NamedTuple):
-    """What a run says at once, and the truth about it, which only checkers look at.
-
-    Attributes:
-        event: StreamResponse.
-        marks: what the durability extension says with it.
-        made_before, made: content of each artifact before and after it, by the agent's id.
-        said: all statuses of the run; of which it had said the first ``said_before`` before it.
-        whole: nothing that it told was missed. A Task makes up for what was, but for a replacement that begins
-            like what it replaced: that looks like an older Task (a documented limit).
-    """
-
-    event: Json
-    marks: Marks
-    made_before: dict[str, list[Json]]
-    made: dict[str, list[Json]]
-    said: list[list[str]]
-    said_before: int
-    whole: bool
-
-
-class Heard(NamedTuple):
-    """What a sidecar hears of a run.
-
-    Attributes:
-        begun: the agent's task id.
-        snapshot: the agent's Task, None where it has forgotten the run.
-        event: an event with what it carries.
-        ended: the stream ended; False where it broke.
-        refused: nobody is there.
-    """
-
-    begun: Callable[[str], None]
-    snapshot: Callable[[Json | None], None]
-    event: Callable[[Told], None]
-    ended: Callable[[bool], None]
-    refused: Callable[[], None]
-
-
 class Work:
     """What a task is about: the same script in every run of a deterministic agent.
 
     Attributes:
         scripts: what its first run tells, and what others told that had a mind of their own.
         deterministic: later runs tell the same.
+        errand: what is to be done outside.
     """
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: World, task: str) -> None:
         rng = world.kernel.rng
         self.scripts = [random_script(rng)]
         self.deterministic = rng.random() < 0.6
@@ -83,12 +47,15 @@ class Work:
         self.sends_task = rng.random() < 0.5
         self.checkpoints = rng.choice((0, 0, 0.15, 0.5))
         self.runs = 0
+        self.errand = NOTHING
+        if world.options.errands:
+            self.errand = random_errand(rng, task, aware=self.checkpoints > 0)
 
 
 class Running:
     """A run at its agent."""
 
-    def __init__(self, model: Agent, name: str, script: int, *, hangs_after: int) -> None:
+    def __init__(self, model: Doer, name: str, script: int, *, hangs_after: int) -> None:
         self.model, self.name, self.script = model, name, script
         self.taken: list[str] = []
         self.attached: list[tuple[Connection, Heard]] = []
@@ -124,9 +91,9 @@ class AgentHost(Process):
 
     # --- requests of a sidecar --------------------------------------------------------------------------------
 
-    def begin_run(self, hand: Hand | Lapse, work: Work, cut: Json | None, owed: Json | None, heard: Heard) -> None:
+    def begin_run(self, hand: Hand | Lapse, work: Work, resumed: Resumed, heard: Heard) -> None:
         """SendStreamingMessage that begins a run, from a checkpoint where there is one."""
-        self._request(hand, "begin", heard, self._begin, work, cut, owed)
+        self._request(hand, "begin", heard, self._begin, work, resumed)
 
     def attach(self, hand: Hand | Lapse, name: str, heard: Heard) -> None:
         """GetTask and SubscribeToTask."""
@@ -135,6 +102,12 @@ class AgentHost(Process):
     def follow_up(self, hand: Hand | Lapse, name: str, message: Json, heard: Heard) -> None:
         """SendStreamingMessage on a run that waits."""
         self._request(hand, "follow up", heard, self._follow_up, name, message)
+
+    def go_ahead(self, hand: Hand | Lapse, name: str, key: str) -> None:
+        """The intent that a run has told is recorded."""
+        self._kernel.effect(hand.car)
+        self._world.watch.requests(hand, "go ahead")
+        self._kernel.arrive(REQUEST_US, self, 0, f"{hand.car.name}>{self.name} go ahead", self._may, (name, key))
 
     def cancel(self, hand: Hand | Lapse, name: str) -> None:
         """CancelTask; whether it arrives is not known."""
@@ -159,25 +132,24 @@ class AgentHost(Process):
         elif car.life == life:
             what(Connection(self._world.network, self._kernel, self, car, heard.ended), heard, *args)
 
-    def _begin(
-        self, connection: Connection, heard: Heard, work: Work, cut: Json | None, owed: Json | None
-    ) -> None:
+    def _begin(self, connection: Connection, heard: Heard, work: Work, resumed: Resumed) -> None:
         rng, world = self._kernel.rng, self._world
         work.runs += 1
         world.runs += 1
         # A checkpoint belongs to what was being told when it was made.
+        cut = resumed.cut
         saved = {} if cut is None else copy.deepcopy(cut)
         script: Script = work.scripts[saved.pop("script", 0)]
         saved.pop("number", None)
         whole = saved.pop("whole", True)
-        state = State(**saved) if cut is not None else None
+        state = Doing(**saved)
         if work.runs > 1 and not work.deterministic:
-            script = divergent(rng, script, state)
+            script = divergent(rng, script, state if cut is not None else None)
             work.scripts.append(script)
         style = Style(work.ids, work.sends_task, work.checkpoints, number=world.runs)
-        model = Agent(rng, script, style, state)
-        if owed is not None and model.state.waiting:
-            model.answer(owed)
+        model = Doer(rng, (script, style, state), work.errand, world.outside, resumed.effects)
+        if resumed.owed is not None and model.state.waiting:
+            model.answer(resumed.owed)
         hangs = world.faulty and world.options.has("agent_hang") and rng.random() < 0.3
         told = work.scripts.index(script)
         run = Running(model, f"r{world.runs}", told, hangs_after=rng.randint(0, 6) if hangs else -1)
@@ -198,6 +170,9 @@ class AgentHost(Process):
             connection.close(ended=True)
         else:
             run.attached.append((connection, heard))
+            if run.model.held is not None:
+                # Whether its intent was heard it cannot know: it says so again.
+                self._send(run, *run.model.intent())
 
     def _follow_up(self, connection: Connection, heard: Heard, name: str, message: Json) -> None:
         run = self.runs.get(name)
@@ -231,25 +206,47 @@ class AgentHost(Process):
             return
         run.hangs_after -= 1
         before, said_before = run.made(), len(run.model.state.told)
-        step = run.model.step()
-        if step is None:
+        told = run.model.tell()
+        if told is None:
             self._detach(run, ended=True)
             return
-        event, saved = step
-        if saved is not None:
-            saved["script"], saved["whole"] = run.script, run.whole
-            self._world.saved(saved)
-        marks = NO_MARKS if saved is None else Marks(saved)
-        told = Told(event, marks, before, run.made(), run.model.state.told, said_before, run.whole)
+        event, marks = told
+        if marks.checkpoint is not None:
+            marks.checkpoint["script"], marks.checkpoint["whole"] = run.script, run.whole
+            self._world.saved(marks.checkpoint)
+        self._send(run, event, marks, before, said_before)
+        if run.model.state.waiting or run.model.state.ended:
+            self._detach(run, ended=True)
+        elif run.model.held is None:
+            self._go(run)
+
+    def _send(
+        self, run: Running, event: Json, marks: Marks, before: dict[str, list[Json]] | None = None, said: int = -1
+    ) -> None:
+        if marks.effects:
+            self._world.watch.tells(marks)
+        made, all_said = run.made(), run.model.state.told
+        said = len(all_said) if said < 0 else said
+        told = Told(event, marks, made if before is None else before, made, all_said, said, run.whole)
         kept = []
         for connection, heard in run.attached:
             if connection.send(f"{self.name} tells", heard.event, told):
                 kept.append((connection, heard))
         run.attached = kept
-        if run.model.state.waiting or run.model.state.ended:
-            self._detach(run, ended=True)
+
+    def _may(self, name: str, key: str) -> None:
+        run = self.runs.get(name)
+        if run is None or self._dies() or not run.model.go_ahead(key) or self._dies():
             return
         self._go(run)
+
+    def _dies(self) -> bool:
+        """Whether it is killed with an intent recorded and nothing done, or something done and no receipt told."""
+        dies = self._world.faulty and self._world.options.has("receipt_lost") and self._kernel.chance(0.3)
+        if dies:
+            self._kernel.fired["killed before its receipt"] += 1
+            self._world.faults.kill_agent(self)
+        return dies
 
     def break_connections(self) -> bool:
         """Every stream of it breaks, and every run goes on."""

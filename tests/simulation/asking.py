@@ -7,14 +7,15 @@ that has lapsed, or before anybody could know that it was asked.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from bridge.a2a.reconcile import Run
 from bridge.a2a.shown import Shown
 from bridge.journal import Draft, Kind
 from bridge.jsontext import write
-from tests.simulation.agents import Heard, Told
+from tests.simulation.exchange import Heard, Resumed, Told
+from tests.simulation.outside import begun, settled
 
 if TYPE_CHECKING:
     from tests.simulation.hand import Hand
@@ -67,12 +68,36 @@ class Asking:
 
     def _begin_run(self) -> None:
         assert self.run is not None
-        cut = self.shown.cut.state if self.shown.cut is not None and not self.run.fresh else None
+        cut = None if self.shown.cut is None else self.shown.cut.state
         owed = self.run.owed
         work = self.car.world.works[self.hand.task]
-        message = None if owed is None else owed["message"]
-        self.car.world.watch.begins(self.hand, self.shown, cut)
-        self.car.agent.begin_run(self.hand, work, cut, message, self._heard())
+        resumed = Resumed(cut, None if owed is None else owed["message"], self._marks())
+        self.run.answer_sent()
+        unknown = begun(resumed.effects)
+        self.car.kernel.fired["effect unknown"] += len(unknown)
+        self.car.world.watch.begins(self.hand, self.shown, resumed)
+        self.car.agent.begin_run(self.hand, work, resumed, self._heard())
+
+    def _marks(self) -> list[Json]:
+        """What the journal says of effects."""
+        return settled(self.hand.log, self.shown.receipts)
+
+    def _intended(self, effects: Sequence[Json], at: int) -> None:
+        """The run has told what it will do, and waits: it goes on once that is recorded and the lease lives."""
+        asking = self._asking
+
+        def go() -> None:
+            if self.hand.lost or asking != self._asking or self.hand.handoff.cancel_pending:
+                return
+            if not self.hand.fresh():
+                self.car.later(AGAIN_MS, go)
+                return
+            self._progress_us = self.car.kernel.now
+            self.car.world.watch.acts(self.hand)
+            for mark in effects:
+                self.car.agent.go_ahead(self.hand, self._agent_run, mark["key"])
+
+        self.hand.when_committed(at, go)
 
     def _attach(self) -> None:
         self.exact = False
@@ -80,6 +105,8 @@ class Asking:
 
     def _follow(self, body: Json) -> None:
         def send() -> None:
+            if self.run is not None:
+                self.run.answer_sent()
             self.car.agent.follow_up(self.hand, self._agent_run, body["message"], self._heard())
 
         self._request(fresh=False, then=send)

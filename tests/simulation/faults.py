@@ -13,6 +13,7 @@ from bridge.handoff import State
 from tests.simulation.kernel import MS, Process
 
 if TYPE_CHECKING:
+    from tests.simulation.agents import AgentHost
     from tests.simulation.database import Database
     from tests.simulation.hand import Hand
     from tests.simulation.sidecar import Sidecar
@@ -193,8 +194,12 @@ class Faults:
         agent = self.rng.choice(self.world.sidecars).agent
         if agent.alive:
             self.kernel.fired["agent killed"] += 1
-            agent.end()
-            self._restart_later(agent)
+            self.kill_agent(agent)
+
+    def kill_agent(self, agent: AgentHost) -> None:
+        """An agent's process ends; it is restarted after a while."""
+        agent.end()
+        self._restart_later(agent)
 
     def _agent_breaks(self) -> None:
         if self.rng.choice(self.world.sidecars).agent.break_connections():

@@ -119,6 +119,12 @@ class Front:
                 return  # there is no room for it: whoever wishes it repeats it
             hand.when_committed(handoff.tip.seq, lambda: told("taken"))
             return
+        if kind is Kind.RESOLVED:
+            if handoff.review is not None and handoff.review["attempt"] == body["attempt"]:
+                self.car.kernel.fired["review resolved"] += 1
+                # Whoever may run it takes it from here; the owner of a review has nothing that runs.
+                hand.write([Draft(kind, write(body))], hand.drop)
+            return
         at = hand.recorded.get(body["id"])
         if at is None:
             at = hand.write([Draft(kind, write(body))], lambda: pursuit.input_committed(body))

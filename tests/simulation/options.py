@@ -17,7 +17,7 @@ MARGIN_MS = 100
 FAULTS = (
     "loss", "repeat", "slow", "partition", "kill_effect", "kill", "power", "pause", "disk_dead", "disk_lost",
     "drift", "jump", "freeze", "agent_kill", "agent_hang", "agent_breaks", "client_moves", "cancel", "twice",
-    "eager", "cut_off", "move",
+    "eager", "cut_off", "move", "receipt_lost",
 )  # fmt: skip
 
 
@@ -39,6 +39,7 @@ class Options:
         held_bytes: room for what a run says while its owner cannot reach its voters.
         fuse: mean number of effects between kills at an effect.
         bounds: of what one message carries of a journal.
+        errands: agents also do something outside.
     """
 
     on: frozenset[str] = frozenset()
@@ -57,6 +58,7 @@ class Options:
     fuse: int = 0
     bounds: Bounds = DEFAULT_BOUNDS
     rates: dict[str, float] = field(default_factory=dict)
+    errands: bool = False
 
     def has(self, fault: str) -> bool:
         """Whether a kind of fault is switched on."""
@@ -90,4 +92,5 @@ def drawn(rng: random.Random) -> Options:
     for name in "abcde":
         spread = 0.4 if wild else 0.03
         options.rates[name] = 1.0 + (rng.random() * 2 - 1) * spread if "drift" in on else 1.0
+    options.errands = rng.random() < 0.5
     return options

@@ -28,9 +28,10 @@ from bridge.recovery import (
     Wait,
     decide,
 )
-from tests.simulation.agents import Told
 from tests.simulation.asking import AGAIN_MS, Asking
+from tests.simulation.exchange import Told
 from tests.simulation.kernel import MS
+from tests.simulation.outside import BLIND, INTENDED, begun
 
 if TYPE_CHECKING:
     from tests.simulation.hand import Hand
@@ -59,7 +60,14 @@ class Pursuit(Asking):
         if not hand.fresh():
             car.later(AGAIN_MS, self.decide)
             return
-        seen = Situation(claimable=True, mine=True, agent_ready=car.agent.alive, bound_run=self._bound_run())
+        unknown = [mark for mark in begun(self._marks()) if car.world.kind_of(mark["key"]) == BLIND]
+        seen = Situation(
+            claimable=True,
+            mine=True,
+            agent_ready=car.agent.alive,
+            bound_run=self._bound_run(),
+            unknown_effects=tuple(mark["step"] for mark in unknown),
+        )
         decision = decide(hand.handoff, seen, LIMITS)
         match decision:
             case Wait(reason="no_agent"):
@@ -76,7 +84,11 @@ class Pursuit(Asking):
             case DeadLetter(reason=reason):
                 self._end(FAILED, reason, None)
             case Review(reason=reason):
-                hand.write([Draft(Kind.REVIEW, write({"reason": reason}))])
+                car.kernel.fired["review"] += 1
+                car.kernel.fired["effect unknown"] += len(unknown)
+                body = {"reason": reason, "attempt": hand.handoff.attempts, "effects": unknown}
+                hand.write([Draft(Kind.REVIEW, write(body))])
+                car.world.reviewer.called()
 
     def _bound_run(self) -> BoundRun:
         bound = self.hand.handoff.bound
@@ -88,8 +100,9 @@ class Pursuit(Asking):
 
     def input_committed(self, body: Json) -> None:
         """A later message is durable: the run gets it, if it waits for one here."""
-        if self.hand.handoff.state is not State.SUSPENDED:
-            return
+        questions = self.shown.questions
+        if self.hand.handoff.state is not State.SUSPENDED or not questions or questions[-1].answer is not body:
+            return  # what came before a question was asked is no answer to it
         if self.run is not None and self._agent_run and not self._gone:
             self._follow(body)
         else:
@@ -184,8 +197,11 @@ class Pursuit(Asking):
                 self._busy = False
         if written:
             before = len(self.hand.log)
-            self.hand.write(written)
+            at = self.hand.write(written)
             self.car.world.watch.took(self.hand, told, before)
+            intended = [] if told is None else [each for each in told.marks.effects if each["phase"] == INTENDED]
+            if at and intended:
+                self._intended(intended, at)
         if self.hand.handoff.terminal is not None:
             self._tell_truth()
         if replay is not None:

@@ -19,7 +19,9 @@ EXPECTED = (
     "agent's stream broke", "client moved", "stream broke", "cancel wished", "ended: canceled", "claimed eagerly",
     "one message at two fronts", "repeat attached", "reattached", "event swallowed", "answer replayed", "rewound",
     "append in chunks", "prefix read in chunks", "dispatched without a claim", "dispatch met another",
-    "checkpoint", "orphaned: agent_gone", "orphaned: agent_hangs", "owner cut off", "lapsed output held",
+    "checkpoint", "effect done", "effect repeated: key enforced", "effect asked for", "effect unknown",
+    "killed before its receipt", "review", "review resolved",
+    "orphaned: agent_gone", "orphaned: agent_hangs", "owner cut off", "lapsed output held",
     "held output flushed", "held output dropped: another went on", "buffer full",
 )  # fmt: skip
 

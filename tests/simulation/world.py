@@ -23,6 +23,8 @@ from tests.simulation.membership import formed, lists_of, named_in
 from tests.simulation.network import Network
 from tests.simulation.operator import Operator
 from tests.simulation.options import Options, drawn
+from tests.simulation.outside import Outside
+from tests.simulation.reviewer import Reviewer
 from tests.simulation.sidecar import Sidecar
 
 Json = dict[str, Any]
@@ -53,6 +55,8 @@ class World:
         self.faulty = True
         self.runs = 0
         self.checkpoints = 0
+        self.outside = Outside(self)
+        self.reviewer = Reviewer(self)
         peers = self.options.voters > 1 or self.options.pair
         self.names = ["a", "b", "c", "d", "e"][: self.options.sidecars]
         self.database = None if peers else Database(self, "db")
@@ -65,7 +69,7 @@ class World:
         }
         self.operator = Operator(self)
         self._events: dict[str, Json | None] = {}
-        self.works = {f"t{number}": Work(self) for number in range(self.options.tasks)}
+        self.works = {f"t{number}": Work(self, f"t{number}") for number in range(self.options.tasks)}
         self.clients: list[Client] = []
         self.faults = Faults(self)
 
@@ -136,6 +140,11 @@ class World:
         self.checkpoints += 1
         state["number"] = self.checkpoints
         self.watch.saved(self.checkpoints, state)
+
+    def kind_of(self, key: str) -> str:
+        """Which ledger has an effect."""
+        effects = self.works[key.partition("/")[0]].errand.effects.values()
+        return next(effect.kind for effect in effects if effect.key == key)
 
     def sidecar_of(self, session: str) -> Sidecar | None:
         """Whose session it is."""

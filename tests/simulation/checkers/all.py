@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from tests.simulation.checkers.acknowledged_entries_survive import AcknowledgedEntriesSurvive
+from tests.simulation.checkers.an_effect_has_one_receipt import AnEffectHasOneReceipt
 from tests.simulation.checkers.committed_prefixes_agree import CommittedPrefixesAgree
 from tests.simulation.checkers.every_task_finishes import EveryTaskFinishes
 from tests.simulation.checkers.fences_grow import FencesGrow
@@ -15,6 +16,7 @@ from tests.simulation.checkers.one_terminal import OneTerminal
 from tests.simulation.checkers.promise import HOOKS, Checker
 from tests.simulation.checkers.reads_never_go_back import ReadsNeverGoBack
 from tests.simulation.checkers.replacements_have_their_record import ReplacementsHaveTheirRecord
+from tests.simulation.checkers.review_waits_for_an_operator import ReviewWaitsForAnOperator
 from tests.simulation.checkers.runs_begin_after_the_claim import RunsBeginAfterTheClaim
 from tests.simulation.checkers.shown_entries_are_kept import ShownEntriesAreKept
 from tests.simulation.checkers.stream_equals_task import StreamEqualsTask
@@ -36,6 +38,8 @@ PROMISES: tuple[type[Checker], ...] = (
     RunsBeginAfterTheClaim,
     TheCutIsExact,
     ReplacementsHaveTheirRecord,
+    AnEffectHasOneReceipt,
+    ReviewWaitsForAnOperator,
     StreamEqualsTask,
     TaskIsWhatWasMade,
     EveryTaskFinishes,

@@ -9,12 +9,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 if TYPE_CHECKING:
+    from bridge.a2a.extension import Marks
     from bridge.a2a.shown import Shown
     from bridge.journal import Entry
     from bridge.proposal import Event
-    from tests.simulation.agents import Told
     from tests.simulation.clients import Client
     from tests.simulation.disk import Stored
+    from tests.simulation.exchange import Resumed, Told
     from tests.simulation.hand import Hand
     from tests.simulation.sidecar import Sidecar
     from tests.simulation.voter import Asked, Voter
@@ -59,10 +60,16 @@ class Checker:
         """An owner is about to ask its agent for something."""
 
     def requests(self, hand: Hand, what: str) -> None:
-        """An agent is asked for something: begin, attach, follow up, cancel."""
+        """An agent is asked for something: begin, attach, follow up, go ahead, cancel."""
 
-    def begins(self, hand: Hand, shown: Shown, state: Json | None) -> None:
-        """An agent is about to be asked to begin a run, from this state of a checkpoint if there is one."""
+    def begins(self, hand: Hand, shown: Shown, resumed: Resumed) -> None:
+        """An agent is about to be asked to begin a run."""
+
+    def tells(self, marks: Marks) -> None:
+        """A run tells what it will do, or has done, outside."""
+
+    def did(self, key: str, aware: bool, times: int) -> None:
+        """An effect was done, for the so manieth time, by an agent that tells its intents or by another."""
 
     def saved(self, number: int, state: Json) -> None:
         """A run has made a checkpoint."""
@@ -93,6 +100,6 @@ class Checker:
 
 
 HOOKS = (
-    "asked", "requests", "begins", "saved", "took", "wrote", "synced", "committed", "owns", "acts", "shown",
-    "read", "received", "got", "compared", "told", "finished",
+    "asked", "requests", "begins", "saved", "took", "tells", "did", "wrote", "synced", "committed", "owns",
+    "acts", "shown", "read", "received", "got", "compared", "told", "finished",
 )  # fmt: skip

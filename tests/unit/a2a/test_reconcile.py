@@ -102,6 +102,30 @@ def test_a_step_follows_its_carrier_and_precedes_a_wait() -> None:
     assert run.owed is None
 
 
+def test_a_step_behind_an_answer_that_was_sent_waits_for_nothing() -> None:
+    """An agent that checkpoints before it says anything more would be given the same answer twice."""
+    story = Story()
+    story.note(story.run.receive(status("INPUT_REQUIRED", "why"), Marks("asked")))
+    story.answer("because")
+    assert "pending" in step_of(story.run, status("INPUT_REQUIRED", "why"), bare=True).position
+    story.run.answer_sent()
+    assert "pending" not in step_of(story.run, status("INPUT_REQUIRED", "why"), bare=True).position
+    story.note(story.run.receive(status("INPUT_REQUIRED", "why"), Marks("answered", bare=True)))
+    assert story.again().owed is None
+
+
+def test_a_replayed_answer_is_owed_until_it_was_sent() -> None:
+    story = Story()
+    story.tell(status("INPUT_REQUIRED", "why"))
+    story.answer("because")
+    run = story.again()
+    assert story.note(run.receive(status("INPUT_REQUIRED", "why"), Marks("asked"))) == ["step", "replay"]
+    assert run.owed is not None
+    run.answer_sent()
+    assert story.note(run.receive(status("INPUT_REQUIRED", "why"), Marks("went on", bare=True))) == ["step"]
+    assert story.again().owed is None
+
+
 def test_no_step_follows_the_end() -> None:
     story = Story()
     assert story.note(story.run.receive(status("COMPLETED"), Marks("s"))) == ["task", "completed"]
