@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from bridge.journal import Kind
+from tests.simulation.front import GONE
 from tests.simulation.kernel import MS, Process
 from tests.simulation.network import Connection
 from tests.unit.a2a import model_client
@@ -29,7 +30,9 @@ class Client(Process):
 
     Attributes:
         seen: what it folds from its stream.
-        done: it has seen the end, and GetTask.
+        ended: it has seen the end.
+        finished: it has seen the end and GetTask, or was told that its task is gone.
+        done: it wants nothing more.
         cursor: position of the last event that it was sent.
     """
 
@@ -39,6 +42,7 @@ class Client(Process):
         self.seen = model_client.Client()
         self.done = False
         self.ended = False
+        self.finished = False
         self.cursor = 0
         self.front = at
         self._connection: Connection | None = None
@@ -186,7 +190,7 @@ class Client(Process):
         self.kernel.after(REPEAT_MS * MS, self, f"{self.name} looks", self._look)
 
     def _read(self) -> None:
-        if self.done:
+        if self.finished:
             return
         self._reading += 1
         front, reading, begun = self.front, self._reading, self.kernel.now
@@ -201,13 +205,27 @@ class Client(Process):
         self.world.network.send(self, front, 0, label, front.front.get, self.task, reply)
 
     def _got(self, reading: int, seq: int, fresh: bool, task: Json | None, front: Sidecar, begun: int) -> None:
+        if seq == GONE:
+            self.gone(self.task)
+            return
         if task is None:
-            if self.ended and not self.done:
+            if self.ended and not self.finished:
                 self.front = self.other_front()
             return
         self.world.watch.got(self, seq, task)
         if self.ended and task["status"]["state"] not in ENDS:
             self.front = self.other_front()  # this one does not know of the end yet
-        if self.ended and task["status"]["state"] in ENDS and not self.done:
-            self.done = True
+        if self.ended and task["status"]["state"] in ENDS and not self.finished:
+            self.finish()
             self.world.watch.compared(self, task)
+
+    def gone(self, task: str) -> None:
+        """Its task was purged: not found, whether or not it has seen the end."""
+        if not self.finished:
+            self.kernel.fired["gone, its end was " + ("seen" if self.ended else "not seen")] += 1
+            self.ended = True
+            self.finish()
+
+    def finish(self) -> None:
+        """There is nothing more to see."""
+        self.finished = self.done = True

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from bridge.journal import Entry
+from bridge.journal import TERMINAL, Entry
 from bridge.quorum import VoterView
 from bridge.voterid import VoterFile, recognised
 from tests.simulation.kernel import Kernel, Process
@@ -33,6 +33,11 @@ class Stored(NamedTuple):
     def hash_at(self, seq: int) -> str | None:
         """Hash of the entry at a position."""
         return self.entries[seq - 1].hash if 1 <= seq <= len(self.entries) else None
+
+    @property
+    def end(self) -> int:
+        """Position of the terminal, 0 without one."""
+        return next((each.seq for each in reversed(self.entries) if each.kind in TERMINAL), 0)
 
 
 Answer = Callable[[], None]

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 STRIKES = (
     "partition", "kill", "power", "pause", "disk_dead", "disk_lost", "jump", "freeze", "agent_kill",
-    "agent_breaks", "client_moves", "cancel", "cut_off", "move",
+    "agent_breaks", "client_moves", "cancel", "cut_off", "move", "purge",
 )  # fmt: skip
 
 
@@ -173,6 +173,12 @@ class Faults:
         self.world.voter_hosts[disk.identity] = host
         self.world.operator.lost(lost, disk.identity)
         self._restart_later(host)
+
+    def _purge(self) -> None:
+        host = self._host()
+        if host is not None and host.voter is not None:
+            for task in list(host.voter.disk.written):
+                host.voter.purge(task)
 
     def _jump(self) -> None:
         host = self._host()

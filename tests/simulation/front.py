@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 Json = dict[str, Any]
 SHOWN = FOLDED - {Kind.DISPATCHED, Kind.INPUT}
 Told = Callable[[str], None]
+GONE = -1
 
 
 class Follower:
@@ -59,7 +60,8 @@ class Front:
 
     def send(self, client: Client, connection: Connection, task: str, body: Json) -> None:
         """SendStreamingMessage of a message that begins a task, for the first time or again."""
-        if not self.car.nearest(task).entries:
+        stored = self.car.nearest(task)
+        if not stored.entries and not stored.view.purged:
             self.wanted[task] = body
             self.car.stand(task, "accepted")
         self._follow(Follower(task, client, connection, 0, snapshot=False))
@@ -69,7 +71,12 @@ class Front:
         self._follow(Follower(task, client, connection, cursor or 0, snapshot=cursor is None))
 
     def get(self, task: str, reply: Callable[[int, bool, Json | None], None]) -> None:
-        """GetTask: the position that is shown, whether it is fresh, the Task; 0 where it cannot be told."""
+        """GetTask: the position that is shown, whether it is fresh, the Task; 0 where it cannot be told, ``GONE``
+        where it was purged: to clients that is not found."""
+        if self.gone(task):
+            self.car.world.watch.not_found(self.car, task)
+            reply(GONE, False, None)
+            return
         entries, upto, known = self.visible(task)
         hand = self.car.hands.get(task)
         if not known or upto < self._floor.get(task, 0):
@@ -86,6 +93,9 @@ class Front:
         hand = self.car.hands.get(task)
         if hand is not None and hand.owner:
             self._record(hand, kind, body, told)
+            return
+        if self.gone(task):
+            told("over")
             return
         self._left.setdefault(task, []).append((kind, body, told))
         if hand is None:
@@ -138,6 +148,11 @@ class Front:
 
     # --- what clients are shown -------------------------------------------------------------------------------
 
+    def gone(self, task: str) -> bool:
+        """Whether only a tombstone is left of it here, and nobody here owns it."""
+        hand = self.car.hands.get(task)
+        return (hand is None or not hand.owner) and self.car.nearest(task).view.purged
+
     def visible(self, task: str) -> tuple[Sequence[Entry], int, bool]:
         """Entries, how many of them may be shown, and whether that is all that was ever shown here."""
         hand = self.car.hands.get(task)
@@ -171,6 +186,9 @@ class Front:
                 self._push(follower)
 
     def _push(self, follower: Follower) -> None:
+        if self.gone(follower.task):
+            self._tell_gone(follower)
+            return
         entries, upto, known = self.visible(follower.task)
         if upto <= follower.cursor and not (follower.snapshot and known):
             return
@@ -195,6 +213,13 @@ class Front:
         if over:
             follower.connection.close(ended=True)
 
+    def _tell_gone(self, follower: Follower) -> None:
+        if follower.connection.open:
+            self.car.world.watch.not_found(self.car, follower.task)
+            label = f"{self.car.name}>{follower.client.name} gone"
+            follower.connection.send(label, follower.client.gone, follower.task)
+            follower.connection.close(ended=True)
+
     def _snapshot(self, follower: Follower, entries: Sequence[Entry]) -> None:
         self._watch(follower.task, entries)
         fold = TaskFold()
@@ -217,13 +242,17 @@ class Front:
         for follower in self._followers:
             self._push(follower)
         for task in list(self.wanted):
-            if car.nearest(task).entries:
+            stored = car.nearest(task)
+            if stored.entries or stored.view.purged:
                 del self.wanted[task]
             elif task not in car.hands:
                 car.stand(task, "accepted")
         for task, left in list(self._left.items()):
             hand = car.hands.get(task)
-            if hand is None and not car.blocked(task):
+            if self.gone(task):
+                for _, _, told in self._left.pop(task):
+                    told("over")
+            elif hand is None and not car.blocked(task):
                 car.stand(task, left[0][0].value)
             elif hand is not None and hand.owner:
                 self.owned(hand)

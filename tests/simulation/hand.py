@@ -31,7 +31,8 @@ from bridge.proposal import (
     SendPreVote,
 )
 from bridge.proposer import Proposer
-from bridge.quorum import Appended, Granted
+from bridge.quorum import Appended, Granted, Refused
+from bridge.tombstone import tombstone_in
 from bridge.voterset import Voters
 from tests.simulation.lapse import Lapse
 from tests.simulation.membership import Place
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from tests.unit.a2a.model_scripts import State as Made
 
 Json = dict[str, Any]
+TOMBSTONE = "tombstone"
 
 
 class Hand:
@@ -130,6 +132,8 @@ class Hand:
         answer = getattr(news, "answer", None)
         if not self.lost:
             self.standing.answered(sent_ms, voter, answer)
+        if isinstance(answer, Refused) and (stone := tombstone_in(self.task, answer)) is not None:
+            self.car.bury(stone)
         if stands:
             self.car.session.answered(voter, sent_ms)
         if not self.lost:
@@ -239,6 +243,8 @@ class Hand:
             case Lost():
                 self.car.promised(self.task, effect.promised.n)
                 self.drop()
+            case SendClaim() if self.reason == TOMBSTONE:
+                self.drop()  # nobody has one, and a pre-vote has changed nothing
             case SendPreVote() | SendClaim() if self.dispatches:
                 pass
             case SendAppend(voter=voter, append=append) if self.dispatches:

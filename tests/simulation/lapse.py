@@ -100,6 +100,9 @@ class Lapse:
         if self.task in car.hands or not car.session.may_write(self.sets):
             return
         stored = car.nearest(self.task)
+        if stored.view.purged:
+            self._parted()
+            return
         last = stored.entries[stored.view.committed - 1] if stored.view.committed else None
         if last is not None and last.fence > self.fence and last.fence.session != car.session.name:
             self._parted()

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from bridge.journal import tip_of
 from bridge.quorum import VoterView
+from bridge.tombstone import Tombstone, bury
 from tests.simulation.disk import Stored
 
 if TYPE_CHECKING:
@@ -63,11 +64,21 @@ class Looks:
         """Another host has answered."""
         for task, (stored, held, told) in journals.items():
             known = self.remote.get(task)
+            if stored.view.purged:
+                self._car.bury(Tombstone(task, stored.view.tip))
+            if known is not None and known.view.purged:
+                continue
             self.told[task] = told or self.told.get(task, False)
             if known is None or known.view.committed <= stored.view.committed:
                 self.remote[task] = stored
                 self.held[task] = held
                 self._car.front.moved(task)
+
+    def bury(self, stone: Tombstone) -> None:
+        """A voter has purged it."""
+        known = self.nearest(stone.task)
+        self.remote[stone.task], self.held[stone.task] = Stored(bury(known.view, stone)), False
+        self._car.front.moved(stone.task)
 
     def nearest(self, task: str) -> Stored:
         """A journal as it was seen last; empty where it never was."""

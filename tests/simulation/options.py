@@ -17,7 +17,7 @@ MARGIN_MS = 100
 FAULTS = (
     "loss", "repeat", "slow", "partition", "kill_effect", "kill", "power", "pause", "disk_dead", "disk_lost",
     "drift", "jump", "freeze", "agent_kill", "agent_hang", "agent_breaks", "client_moves", "cancel", "twice",
-    "eager", "cut_off", "move", "receipt_lost",
+    "eager", "cut_off", "move", "receipt_lost", "late", "purge",
 )  # fmt: skip
 
 
@@ -38,6 +38,7 @@ class Options:
         every_ms: mean time between faults that strike by the clock.
         held_bytes: room for what a run says while its owner cannot reach its voters.
         fuse: mean number of effects between kills at an effect.
+        retention_ms: voters purge what has ended for so long; 0 for never.
         bounds: of what one message carries of a journal.
         errands: agents also do something outside.
     """
@@ -56,9 +57,15 @@ class Options:
     every_ms: int = 500
     held_bytes: int = 1 << 20
     fuse: int = 0
+    retention_ms: int = 0
     bounds: Bounds = DEFAULT_BOUNDS
     rates: dict[str, float] = field(default_factory=dict)
     errands: bool = False
+
+    @property
+    def tombstones_ms(self) -> int:
+        """How long a handoff has to be quiet before its followers ask for a tombstone; 0 where nobody purges."""
+        return max(1_000, self.retention_ms) if self.retention_ms or self.has("purge") else 0
 
     def has(self, fault: str) -> bool:
         """Whether a kind of fault is switched on."""
@@ -69,6 +76,7 @@ def drawn(rng: random.Random) -> Options:
     """The options of a seed."""
     on = frozenset(fault for fault in FAULTS if rng.random() < 0.35)
     bounds = rng.choice((DEFAULT_BOUNDS, Bounds(1), Bounds(3), Bounds(8), Bounds(bytes_max=2_000)))
+    retention_ms = rng.choice((0, 0, 0, 200, 1_000, 3_000))
     hard = rng.choice((0.02, 0.05, 0.15))
     hosts = rng.choice(("database", "pair", "three", "three", "three", "three", "five"))
     options = Options(
@@ -86,6 +94,7 @@ def drawn(rng: random.Random) -> Options:
         every_ms=rng.choice((250, 600, 1_500)),
         held_bytes=rng.choice((300, 1_500, 1 << 20)),
         fuse=rng.choice((30, 100, 300)) if "kill_effect" in on else 0,
+        retention_ms=retention_ms,
         bounds=bounds,
     )
     wild = "freeze" in on

@@ -16,11 +16,12 @@ from bridge.placement import MEMBERS
 from bridge.proposal import Event
 from bridge.recovery import BoundRun, Situation, Wait, decide, rank
 from bridge.session import Renewal
+from bridge.tombstone import Tombstone
 from tests.simulation.agents import AgentHost
 from tests.simulation.clocks import HostClock
 from tests.simulation.disk import Stored
 from tests.simulation.front import Front
-from tests.simulation.hand import Hand
+from tests.simulation.hand import TOMBSTONE, Hand
 from tests.simulation.kernel import MS, Process
 from tests.simulation.lapse import Lapse
 from tests.simulation.looks import Looks, Shown
@@ -68,6 +69,7 @@ class Sidecar(Process):
         self._used: dict[str, int] = {}
         self._claimable_since: dict[str, int] = {}
         self._not_before: dict[str, int] = {}
+        self._asked_us: dict[str, int] = {}
         self._folds: dict[str, Handoff] = {}
         self.looks = Looks(self)
         self.lists_held: dict[str, int] = {}
@@ -111,6 +113,8 @@ class Sidecar(Process):
         if task in self.hands or self.kernel.now < self._not_before.get(task, 0):
             return None
         stored = self.nearest(task)
+        if stored.view.purged:
+            return None
         known = max(stored.view.promised.n, self._used.get(task, 0))
         fence = Fence(known + 1, self.session.name)
         spot = place(self.world, self.name, task, self.voter, self.lists_held)
@@ -153,6 +157,13 @@ class Sidecar(Process):
         """Somebody was promised this fence."""
         self._used[task] = max(self._used.get(task, 0), n)
 
+    def bury(self, stone: Tombstone) -> None:
+        """A voter has answered with a tombstone."""
+        if self.voter is not None:
+            self.voter.bury(stone)
+        else:
+            self.looks.bury(stone)
+
     def dropped(self, hand: Hand) -> None:
         """A hand is over; losers back off for a while."""
         if self.hands.get(hand.task) is hand:
@@ -189,6 +200,8 @@ class Sidecar(Process):
         if self.voter is None:
             return remote
         own = self.voter.durable(task)
+        if own.view.purged or remote.view.purged:
+            return own if own.view.purged else remote
         # A host that is not, or no more, a voter of it has an old copy or none.
         return remote if remote.view.committed > own.view.committed else own
 
@@ -244,6 +257,7 @@ class Sidecar(Process):
             return
         if self.blocked(task, stored) and not self.world.eager():
             self._claimable_since.pop(task, None)
+            self._ask_for_tombstone(task)
             return
         now = self.clock.ms()
         since = self._claimable_since.setdefault(task, now)
@@ -264,6 +278,20 @@ class Sidecar(Process):
         elif now - since > 300 + place * 200 and self._must_learn(task, stored, handoff):
             # Nobody living tells it what of its journal is committed: whoever claims learns it, and so do all.
             self.stand(task, "learn")
+
+    def _ask_for_tombstone(self, task: str) -> None:
+        # Its owner lives and says nothing of it any more: perhaps it has ended, and whoever knew has purged it.
+        keep_us = self.world.options.tombstones_ms * MS
+        if self.voter is None or not keep_us:
+            return
+        own = self.voter.durable(task)
+        if not own.entries or 0 < own.end <= own.view.committed:
+            return
+        since = max(self.voter.touched_us.get(task, 0), self._asked_us.get(task, 0))
+        if self.kernel.now - since > keep_us:
+            self._asked_us[task] = self.kernel.now
+            self.kernel.fired["asked for a tombstone"] += 1
+            self.stand(task, TOMBSTONE)
 
     def blocked(self, task: str, stored: Stored | None = None) -> bool:
         """Whether somebody living seems to hold a handoff."""

@@ -35,9 +35,11 @@ from bridge.quorum import (
     decide_dispatch,
 )
 from bridge.session import Renewal, SessionsHeard
+from bridge.tombstone import Tombstone, bury, decide_purge
 from bridge.voterid import misdirected
 from bridge.voterset import alone
 from tests.simulation.disk import Disk, Stored
+from tests.simulation.kernel import MS
 from tests.simulation.options import MARGIN_MS, TTL_MS
 
 if TYPE_CHECKING:
@@ -64,6 +66,10 @@ class Voter:
         process: that it lives in.
         clock: of its host.
         identity: of its disk.
+
+    Attributes:
+        heard: handoffs of which it was told, in this life, what is committed.
+        touched_us: when it took an append of each handoff last.
     """
 
     def __init__(self, world: World, process: Process, clock: HostClock, identity: str) -> None:
@@ -72,6 +78,8 @@ class Voter:
         self.disk.on_synced = self._synced
         self.sessions = SessionsHeard(0, TTL_MS, MARGIN_MS)
         self.heard: dict[str, bool] = {}
+        self.touched_us: dict[str, int] = {}
+        self._kept: dict[str, bool] = {}
         self._world = world
         self._list: tuple[Stored, MemberList] | None = None
         self._said: dict[tuple[object, ...], bool] = {}
@@ -79,7 +87,7 @@ class Voter:
     def crash(self) -> None:
         """The process has ended: memory is gone, the disk has what it has."""
         self.disk.crash()
-        self.heard = {}
+        self.heard, self.touched_us, self._kept = {}, {}, {}
 
     def boot(self) -> None:
         """It lives again. Grants were times on a clock that may have begun anew."""
@@ -87,6 +95,7 @@ class Voter:
         for task, stored in self.disk.written.items():
             if stored.view.granted is not None:
                 self.disk.written[task] = stored._replace(view=stored.view._replace(granted=None))
+            self._keep(task, stored)
 
     # --- what it knows ----------------------------------------------------------------------------------------
 
@@ -200,6 +209,7 @@ class Voter:
             self._world.kernel.fired["dispatch met another"] += dispatch
             return AppendAnswered(asked.voter, append.fence, decided)
         view, plan, acknowledged = decided
+        self.touched_us[task] = self._world.kernel.now
         entries, released = before.entries, before.released
         if plan.cut_from is not None:
             self._world.kernel.fired["suffix cut"] += 1
@@ -219,6 +229,38 @@ class Voter:
 
     def _synced(self, task: str, stored: Stored) -> None:
         self._world.watch.synced(self, task, stored)
+        self._keep(task, stored)
+
+    # --- what it deletes --------------------------------------------------------------------------------------
+
+    def purge(self, task: str) -> None:
+        """Delete a handoff, if it may."""
+        stored = self.stored(task)
+        decided = decide_purge(stored.view, task, stored.end)
+        if decided is not None and not stored.view.purged:
+            self._world.kernel.fired["purged"] += 1
+            self._delete(task, decided[0])
+
+    def bury(self, stone: Tombstone) -> None:
+        """Another voter has purged it."""
+        stored = self.stored(stone.task)
+        if not stored.view.purged:
+            ended = 0 < stored.end <= stored.view.committed
+            what = "unfinished copy" if stored.entries and not ended else "copy" if ended else "task it never had"
+            self._world.kernel.fired[f"buried: {what}"] += 1
+            self._delete(stone.task, bury(stored.view, stone))
+
+    def _delete(self, task: str, view: VoterView) -> None:
+        self._write(task, Stored(view))
+        self.disk.when_durable(lambda: None)
+
+    def _keep(self, task: str, stored: Stored) -> None:
+        # Retention counts from when this voter, in this life, knew of the end.
+        retention = self._world.options.retention_ms
+        if retention and task not in self._kept and 0 < stored.end <= stored.view.committed:
+            self._kept[task] = True
+            label = f"{self.process.name} has kept {task} long enough"
+            self._world.kernel.after(retention * MS, self.process, label, self.purge, task)
 
 
 def _refusing(asked: Asked, refused: Refused) -> Event:

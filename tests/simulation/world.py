@@ -19,6 +19,7 @@ from tests.simulation.database import Database
 from tests.simulation.disk import Stored
 from tests.simulation.faults import Faults
 from tests.simulation.kernel import MS, Kernel
+from tests.simulation.late import LateClient
 from tests.simulation.membership import formed, lists_of, named_in
 from tests.simulation.network import Network
 from tests.simulation.operator import Operator
@@ -110,9 +111,10 @@ class World:
 
     def _draw_clients(self) -> None:
         rng, kernel = self.kernel.rng, self.kernel
+        kind = LateClient if self.options.has("late") else Client
         for number, task in enumerate(self.works):
             for copy in range(2 if self.options.has("twice") and rng.random() < 0.5 else 1):
-                client = Client(self, f"client{number}{'x' * copy}", task, rng.choice(self.sidecars))
+                client = kind(self, f"client{number}{'x' * copy}", task, rng.choice(self.sidecars))
                 self.clients.append(client)
                 kernel.after(rng.randint(0, 400) * MS, client, f"{client.name} starts", client.start)
 

@@ -14,6 +14,7 @@ from tests.simulation.checkers.one_owner_acts import OneOwnerActs
 from tests.simulation.checkers.one_session_per_fence import OneSessionPerFence
 from tests.simulation.checkers.one_terminal import OneTerminal
 from tests.simulation.checkers.promise import HOOKS, Checker
+from tests.simulation.checkers.purged_stays_purged import PurgedStaysPurged
 from tests.simulation.checkers.reads_never_go_back import ReadsNeverGoBack
 from tests.simulation.checkers.replacements_have_their_record import ReplacementsHaveTheirRecord
 from tests.simulation.checkers.review_waits_for_an_operator import ReviewWaitsForAnOperator
@@ -40,6 +41,7 @@ PROMISES: tuple[type[Checker], ...] = (
     ReplacementsHaveTheirRecord,
     AnEffectHasOneReceipt,
     ReviewWaitsForAnOperator,
+    PurgedStaysPurged,
     StreamEqualsTask,
     TaskIsWhatWasMade,
     EveryTaskFinishes,

@@ -28,6 +28,8 @@ class CommittedPrefixesAgree(Checker):
         self.books: dict[str, list[str]] = {}
 
     def wrote(self, voter: Voter, task: str, before: Stored, after: Stored) -> None:
+        if after.view.purged:
+            return
         was, now = before.view.committed, after.view.committed
         if now < was:
             raise self.broken(f"{task}: committed goes back from {was} to {now} at {voter.process.name}")

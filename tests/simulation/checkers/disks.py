@@ -49,10 +49,15 @@ def required(log: Sequence[Entry], known: int, seq: int) -> list[tuple[Set, int]
     return needed if force is None else [*needed, force]
 
 
+def _has(stored: Stored, at: int, digest: str) -> bool:
+    # A tombstone stands for all that was there, and it has a committed end.
+    return stored.view.purged or stored.hash_at(at) == digest
+
+
 def missing(world: World, task: str, log: Sequence[Entry], known: int, seq: int) -> str:
     """What is missing for ``seq`` to be committed; "" if nothing is."""
     for voters, at in required(log, known, seq):
-        have = [each for each in voters if durable(world, each, task).hash_at(at) == log[at - 1].hash]
+        have = [each for each in voters if _has(durable(world, each, task), at, log[at - 1].hash)]
         if 2 * len(have) <= len(voters):
             return f"entry {at} is on the disks of {have}, of {voters}"
     return ""

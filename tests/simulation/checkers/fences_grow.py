@@ -26,6 +26,8 @@ class FencesGrow(Checker):
             raise self.broken(f"{task}: {voter.process.name} promises less than before")
         if view.promised < view.tip.fence:
             raise self.broken(f"{task}: {voter.process.name} has an entry above what it promised")
+        if view.purged:
+            return
         if view.committed > len(entries):
             raise self.broken(f"{task}: {voter.process.name} calls entry {view.committed} committed, it has none")
         if entries is before.entries:

@@ -83,6 +83,9 @@ class Checker:
     def read(self, car: Sidecar, task: str, upto: int, fresh: bool) -> None:
         """A front answers GetTask."""
 
+    def not_found(self, car: Sidecar, task: str) -> None:
+        """A front says that a task was purged."""
+
     def received(self, client: Client, seq: int, event: Json) -> None:
         """A client gets an event."""
 
@@ -101,5 +104,5 @@ class Checker:
 
 HOOKS = (
     "asked", "requests", "begins", "saved", "took", "tells", "did", "wrote", "synced", "committed", "owns",
-    "acts", "shown", "read", "received", "got", "compared", "told", "finished",
+    "acts", "shown", "read", "not_found", "received", "got", "compared", "told", "finished",
 )  # fmt: skip
