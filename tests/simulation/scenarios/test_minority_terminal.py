@@ -115,7 +115,7 @@ SCENARIO = Scenario(
     ("end on a minority", "first candidate died with its grants",
      "second candidate died with its claim on a minority", "cancel wished", "the minority's end was adopted",
      "the minority's end was replaced: completed", "the minority's end was replaced: canceled", "suffix cut"),
-    9,
+    8,
 )  # fmt: skip
 
 

@@ -107,7 +107,7 @@ SCENARIO = Scenario(
     9, "concurrent repeats of one message at two sidecars", "one_message_twice", story,
     ("two candidates for one message", "one message at two fronts", "repeat attached", "one call of the agent",
      OWNER_FALLS, FRONT_CUT_OFF, "cancel wished", "ended: canceled"),
-    60,
+    40,
 )  # fmt: skip
 
 

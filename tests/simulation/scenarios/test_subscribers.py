@@ -118,7 +118,7 @@ SCENARIO = Scenario(
     10, "subscribers on three sidecars during a takeover (same order, no gap, closes)", "subscribers", story,
     ("takeover under three subscribers", "subscribed again from its last event", "whole sequence, closed",
      "stream broke", "owner killed", "owner paused", "owner cut off"),
-    40,
+    30,
 )  # fmt: skip
 
 

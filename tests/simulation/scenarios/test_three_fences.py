@@ -115,7 +115,7 @@ SCENARIO = Scenario(
     ("late append of an older fence refused", "late append of two fences ago refused", "append twice",
      "append out of order", "claim twice", "late claim of an older fence refused", "owner killed", "owner paused",
      "owner cut off"),
-    40,
+    30,
 )  # fmt: skip
 
 
