@@ -36,6 +36,7 @@ class Work:
         scripts: what its first run tells, and what others told that had a mind of their own.
         deterministic: later runs tell the same.
         errand: what is to be done outside.
+        doer: what tells it.
     """
 
     def __init__(self, world: World, task: str) -> None:
@@ -48,6 +49,7 @@ class Work:
         self.checkpoints = rng.choice((0, 0, 0.15, 0.5))
         self.runs = 0
         self.errand = NOTHING
+        self.doer: Callable[..., Doer] = Doer
         if world.options.errands:
             self.errand = random_errand(rng, task, aware=self.checkpoints > 0)
 
@@ -147,7 +149,7 @@ class AgentHost(Process):
             script = divergent(rng, script, state if cut is not None else None)
             work.scripts.append(script)
         style = Style(work.ids, work.sends_task, work.checkpoints, number=world.runs)
-        model = Doer(rng, (script, style, state), work.errand, world.outside, resumed.effects)
+        model = work.doer(rng, (script, style, state), work.errand, world.outside, resumed.effects)
         if resumed.owed is not None and model.state.waiting:
             model.answer(resumed.owed)
         hangs = world.faulty and world.options.has("agent_hang") and rng.random() < 0.3

@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from bridge.errors import InvariantViolation
 from tests.simulation.scenarios import (
     test_adopted_end,
+    test_crash_at_each_event,
     test_lease_edges,
     test_minority_terminal,
     test_one_message_twice,
@@ -39,6 +40,7 @@ SCENARIOS: tuple[Scenario, ...] = (
     test_lease_edges.SCENARIO,
     test_voters_change.SCENARIO,
     test_pair.SCENARIO,
+    test_crash_at_each_event.SCENARIO,
     test_one_message_twice.SCENARIO,
     test_subscribers.SCENARIO,
 )
