@@ -24,7 +24,7 @@ from tests.simulation.scenarios.story import TASK, Story
 from tests.simulation.sidecar import Sidecar
 
 READ_MS = 15
-STEP_MS = 25
+STEP_MS = 40  # two seeds in a row: 20
 PAUSED, CUT_OFF, MUTE, DEAF = "owner paused", "owner cut off", "owner mute", "owner deaf"
 RESTARTED, VOTERS_RESTARTED = "owner restarted", "owner cut off, voters restarted"
 OUTAGES = (PAUSED, CUT_OFF, MUTE, DEAF, RESTARTED, VOTERS_RESTARTED)
@@ -125,7 +125,7 @@ class LeaseEdges(Story):
 
 def sweep(seed: int) -> list[Edge]:
     """Every outage, of every length around the edges."""
-    first = TTL_MS - 2 * MARGIN_MS + seed * 7 % STEP_MS
+    first = TTL_MS - 2 * MARGIN_MS + seed * 20 % STEP_MS + seed // 2 % 20
     lengths = range(first, TTL_MS + 2 * MARGIN_MS + 1, STEP_MS)
     return [
         Edge(outage, length, bound=(seed + at) % 2 == 0) for outage in OUTAGES for at, length in enumerate(lengths)

@@ -93,7 +93,8 @@ class MinorityTerminal(Story):
         assert self.end is not None
         if end.hash == self.end.hash:
             return "the minority's end was adopted"
-        return f"the minority's end was replaced: {end.kind}"
+        self.hit(f"replaced by: {end.kind}")
+        return "the minority's end was replaced"
 
 
 def story(seed: int) -> tuple[int, Counter[str]]:
@@ -114,8 +115,8 @@ SCENARIO = Scenario(
     story,
     ("end on a minority", "first candidate died with its grants",
      "second candidate died with its claim on a minority", "cancel wished", "the minority's end was adopted",
-     "the minority's end was replaced: completed", "the minority's end was replaced: canceled", "suffix cut"),
-    8,
+     "the minority's end was replaced", "replaced by: canceled", "suffix cut"),
+    6,
 )  # fmt: skip
 
 

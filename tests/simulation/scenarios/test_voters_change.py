@@ -47,7 +47,7 @@ class VotersChange(Story):
     """The story."""
 
     def __init__(self, seed: int, step: Step) -> None:
-        super().__init__(seed, Options(sidecars=5, safety_ms=12_000, pace_ms=60))
+        super().__init__(seed, Options(sidecars=5, safety_ms=12_000, pace_ms=35))
         self.step = step
         self.wanted: Voters = ()
         self.steps = 0
