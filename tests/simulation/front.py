@@ -163,7 +163,7 @@ class Front:
         # Before a crash this front may have shown more than its own disk knows to be committed: it says nothing
         # of its own until somebody has told it since.
         # An end that is known to be committed has nothing behind it that anybody could have been shown.
-        known = self.knows_all(task) or self.car.ended(task, committed)
+        known = self.knows_all(task) or self.car.sweep.ended(task, committed)
         return stored.entries, committed, known and committed > 0
 
     def knows_all(self, task: str) -> bool:

@@ -11,12 +11,11 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from bridge.handoff import Handoff, State
-from bridge.journal import Draft, Entry, Fence, Kind, genesis
+from bridge.journal import Draft, Entry, Fence, Kind
 from bridge.jsontext import write
 from bridge.placement import MEMBERS
 from bridge.proposal import (
     Began,
-    ClaimAnswered,
     Committed,
     Effect,
     Elapsed,
@@ -25,27 +24,22 @@ from bridge.proposal import (
     Opened,
     OpenJournal,
     PrefixRead,
-    PreVoted,
-    SendAppend,
-    SendClaim,
-    SendPreVote,
 )
 from bridge.proposer import Proposer
-from bridge.quorum import Appended, Granted, Refused
+from bridge.quorum import Appended, Refused
 from bridge.tombstone import tombstone_in
 from bridge.voterset import Voters
 from tests.simulation.lapse import Lapse
 from tests.simulation.membership import Place
 from tests.simulation.pursuit import Pursuit
+from tests.simulation.sending import dispatch, dispatches, send
 from tests.simulation.standing import Standing
-from tests.simulation.voter import SendDispatch
 
 if TYPE_CHECKING:
     from tests.simulation.sidecar import Sidecar
     from tests.unit.a2a.model_scripts import State as Made
 
 Json = dict[str, Any]
-TOMBSTONE = "tombstone"
 
 
 class Hand:
@@ -102,18 +96,8 @@ class Hand:
     def begin(self) -> None:
         """Stand for it."""
         self.tell(Began())
-        if self.dispatches:
-            # Its only voter claims with the first append, or refuses it: until then nobody is known to be there.
-            nobody = Granted(genesis(self.task), 0)
-            (voter,) = self.proposer.voters
-            self.tell(PreVoted(voter, self.fence, nobody))
-            self.tell(ClaimAnswered(voter, self.fence, nobody))
-
-    @property
-    def dispatches(self) -> bool:
-        """A message that began nothing yet, as far as is known here, and one voter: no claim goes before it."""
-        first = self.reason == "accepted" and self.fence.n == 1
-        return first and not self.owner and len(self.proposer.voters) == 1
+        if dispatches(self):
+            dispatch(self)
 
     def tell(self, news: Event) -> None:
         """News for the rules; what they want is carried out in order."""
@@ -243,18 +227,8 @@ class Hand:
             case Lost():
                 self.car.promised(self.task, effect.promised.n)
                 self.drop()
-            case SendClaim() if self.reason == TOMBSTONE:
-                self.drop()  # nobody has one, and a pre-vote has changed nothing
-            case SendPreVote() | SendClaim() if self.dispatches:
-                pass
-            case SendAppend(voter=voter, append=append) if self.dispatches:
-                self.car.kernel.fired["dispatched without a claim"] += 1
-                self.car.ask(self, SendDispatch(voter, append))
-            case SendAppend(append=append) if append.entries and append.entries[-1].seq < len(self.log):
-                self.car.kernel.fired["append in chunks"] += 1
-                self.car.ask(self, effect)
             case _:
-                self.car.ask(self, effect)
+                send(self, effect)
 
     def _open(self, entries: Sequence[Entry]) -> None:
         drafts = [Draft(Kind.CLAIMED, write({"owner": self.car.name, "reason": self.reason}))]

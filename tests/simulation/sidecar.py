@@ -10,25 +10,22 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from bridge.handoff import FINAL, Handoff
 from bridge.journal import Fence
-from bridge.placement import MEMBERS
 from bridge.proposal import Event
-from bridge.recovery import BoundRun, Situation, Wait, decide, rank
 from bridge.session import Renewal
 from bridge.tombstone import Tombstone
 from tests.simulation.agents import AgentHost
 from tests.simulation.clocks import HostClock
 from tests.simulation.disk import Stored
 from tests.simulation.front import Front
-from tests.simulation.hand import TOMBSTONE, Hand
+from tests.simulation.hand import Hand
 from tests.simulation.kernel import MS, Process
 from tests.simulation.lapse import Lapse
 from tests.simulation.looks import Looks, Shown
 from tests.simulation.membership import Place, known_sets, place
 from tests.simulation.operator import Wanted
-from tests.simulation.pursuit import LIMITS
 from tests.simulation.session import Session
+from tests.simulation.sweep import Sweep
 from tests.simulation.voter import Asked, Reply, Voter
 
 if TYPE_CHECKING:
@@ -67,10 +64,8 @@ class Sidecar(Process):
 
     def _forget(self) -> None:
         self._used: dict[str, int] = {}
-        self._claimable_since: dict[str, int] = {}
         self._not_before: dict[str, int] = {}
-        self._asked_us: dict[str, int] = {}
-        self._folds: dict[str, Handoff] = {}
+        self.sweep = Sweep(self)
         self.looks = Looks(self)
         self.lists_held: dict[str, int] = {}
         self.hung: dict[str, bool] = {}
@@ -170,7 +165,7 @@ class Sidecar(Process):
             del self.hands[hand.task]
         pause = 20 + int(self.kernel.rng.random() * 250)
         self._not_before[hand.task] = self.kernel.now + pause * MS
-        self._claimable_since.pop(hand.task, None)
+        self.sweep.dropped(hand.task)
 
     def ask(self, hand: Hand, asked: Asked) -> None:
         """Send a request to a voter; its answer comes back to this hand in this life."""
@@ -218,21 +213,8 @@ class Sidecar(Process):
             lapse.tick()
         self.front.tick()
         if self._ticks % 2 == 0:
-            self._sweep()
+            self.sweep.run()
         self.later(TICK_MS, self._tick)
-
-    def _sweep(self) -> None:
-        self.looks.look()
-        for task in dict.fromkeys(
-            (*self.looks.remote, *(self.voter.disk.synced if self.voter is not None else ()))
-        ):
-            if task not in self.hands:
-                self._consider(task, self.nearest(task))
-
-    def ended(self, task: str, committed: int) -> bool:
-        """Whether the journal here has an end that is known to be committed."""
-        fold = self._fold(task, self.nearest(task))
-        return fold.state in FINAL and fold.tip.seq == committed
 
     def reaches_run(self, bound: dict[str, Any] | None) -> bool:
         """Whether a run may be at the agent beside this sidecar, and is not known to hang."""
@@ -252,47 +234,6 @@ class Sidecar(Process):
         self.lists_held[voter] = max(version, self.lists_held.get(voter, 0))
         self.looks.looked(journals)
 
-    def _consider(self, task: str, stored: Stored) -> None:
-        if not stored.entries or task == MEMBERS:
-            return
-        if self.blocked(task, stored) and not self.world.eager():
-            self._claimable_since.pop(task, None)
-            self._ask_for_tombstone(task)
-            return
-        now = self.clock.ms()
-        since = self._claimable_since.setdefault(task, now)
-        handoff = self._fold(task, stored)
-        mine = stored.view.tip.fence.session.startswith(self.name + ".")
-        place = rank(self.world.names, task).index(self.name)
-        seen = Situation(
-            claimable=True,
-            mine=mine,
-            agent_ready=self.agent.alive,
-            bound_run=BoundRun.UNKNOWN if self.reaches_run(handoff.bound) else BoundRun.GONE,
-            rank=place,
-            orphaned_ms=now - since,
-        )
-        decision = decide(handoff, seen, LIMITS)
-        if not isinstance(decision, Wait):
-            self.stand(task, type(decision).__name__.lower())
-        elif now - since > 300 + place * 200 and self._must_learn(task, stored, handoff):
-            # Nobody living tells it what of its journal is committed: whoever claims learns it, and so do all.
-            self.stand(task, "learn")
-
-    def _ask_for_tombstone(self, task: str) -> None:
-        # Its owner lives and says nothing of it any more: perhaps it has ended, and whoever knew has purged it.
-        keep_us = self.world.options.tombstones_ms * MS
-        if self.voter is None or not keep_us:
-            return
-        own = self.voter.durable(task)
-        if not own.entries or 0 < own.end <= own.view.committed:
-            return
-        since = max(self.voter.touched_us.get(task, 0), self._asked_us.get(task, 0))
-        if self.kernel.now - since > keep_us:
-            self._asked_us[task] = self.kernel.now
-            self.kernel.fired["asked for a tombstone"] += 1
-            self.stand(task, TOMBSTONE)
-
     def blocked(self, task: str, stored: Stored | None = None) -> bool:
         """Whether somebody living seems to hold a handoff."""
         if self.voter is None:
@@ -301,17 +242,3 @@ class Sidecar(Process):
         if near is self.looks.remote.get(task):
             return self.looks.held[task]
         return self.voter.blocks(near, self.session.name)
-
-    def _must_learn(self, task: str, stored: Stored, handoff: Handoff) -> bool:
-        if stored.view.committed < stored.view.tip.seq:
-            return True
-        return handoff.state not in FINAL and not self.front.knows_all(task)
-
-    def _fold(self, task: str, stored: Stored) -> Handoff:
-        fold = self._folds.get(task)
-        tip = stored.view.tip
-        if fold is None or fold.tip.seq > tip.seq or stored.hash_at(fold.tip.seq) not in (None, fold.tip.hash):
-            fold = self._folds[task] = Handoff.absent(task)
-        for entry in stored.entries[fold.tip.seq :]:
-            fold.apply(entry, trusted=True)
-        return fold
