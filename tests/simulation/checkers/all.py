@@ -10,6 +10,7 @@ from tests.simulation.checkers.an_effect_has_one_receipt import AnEffectHasOneRe
 from tests.simulation.checkers.committed_prefixes_agree import CommittedPrefixesAgree
 from tests.simulation.checkers.every_task_finishes import EveryTaskFinishes
 from tests.simulation.checkers.fences_grow import FencesGrow
+from tests.simulation.checkers.living_owners_stay import LivingOwnersStay
 from tests.simulation.checkers.one_owner_acts import OneOwnerActs
 from tests.simulation.checkers.one_session_per_fence import OneSessionPerFence
 from tests.simulation.checkers.one_terminal import OneTerminal
@@ -36,6 +37,7 @@ PROMISES: tuple[type[Checker], ...] = (
     AcknowledgedEntriesSurvive,
     ReadsNeverGoBack,
     OneOwnerActs,
+    LivingOwnersStay,
     RunsBeginAfterTheClaim,
     TheCutIsExact,
     ReplacementsHaveTheirRecord,
