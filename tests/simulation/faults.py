@@ -137,12 +137,24 @@ class Faults:
             return
         name = self.rng.choice(owners).name
         others = [host.name for host in self.world.hosts if host.name != name]
-        deaf, mute = self.rng.choice(((True, True), (True, False), (False, True)))
+        deaf, mute, late_ms = self.rng.choice(((1, 1, 0), (1, 0, 0), (0, 1, 0), (0, 1, 700), (0, 1, 850)))
         pairs = [(other, name) for other in others if deaf] + [(name, other) for other in others if mute]
-        self.kernel.fired["owner cut off"] += 1
+        self.kernel.fired["answers to an owner late" if late_ms else "owner cut off"] += 1
+        if late_ms:
+            # What it is told is of long ago when it comes, and it can say nothing itself.
+            self.world.network.lag_us[name] = late_ms * MS
+            self.kernel.after(2_500 * MS, None, "answers in time", self._in_time, name)
+        ms = 2_500 if late_ms else self.rng.choice((950, 1_100, 1_300, 2_500))
+        self.kernel.after(late_ms // 3 * MS, None, "owner cut off", self._cut, pairs, ms)
+
+    def _in_time(self, name: str) -> None:
+        self.world.network.lag_us.pop(name, None)
+
+    def _cut(self, pairs: list[tuple[str, str]], ms: int) -> None:
+        if not self.striking:
+            return
         for one, other in pairs:
             self.world.network.separate(one, other, count=1)
-        ms = self.rng.choice((950, 1_100, 1_300, 2_500))
         self.kernel.after(ms * MS, None, "owner is back", self._join, pairs)
 
     def _join(self, pairs: list[tuple[str, str]]) -> None:
@@ -234,7 +246,7 @@ class Faults:
         self.striking = False
         self.kernel.fuse = 0
         self.world.network.faulty = False
-        self.world.network.apart = {}
+        self.world.network.apart, self.world.network.lag_us = {}, {}
         for host in self.world.hosts:
             if host.voter is not None:
                 host.voter.disk.go_on()

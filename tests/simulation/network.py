@@ -32,6 +32,7 @@ class Network:
 
     Attributes:
         apart: pairs (from, to) of names between which nothing passes, with how many partitions say so.
+        lag_us: by how much everything is late that is sent to a name.
         faulty: whether messages are lost, repeated and delayed at all.
         fate: decides over a message instead of chance: after how long each of its copies arrives, in microseconds
             (none: it is lost), or None where chance shall decide.
@@ -39,6 +40,7 @@ class Network:
 
     def __init__(self, kernel: Kernel, options: Options) -> None:
         self.apart: dict[tuple[str, str], int] = {}
+        self.lag_us: dict[str, int] = {}
         self.faulty = True
         self.fate: Callable[[Message], Sequence[int] | None] | None = None
         self._kernel, self._options = kernel, options
@@ -71,6 +73,8 @@ class Network:
             return
         chance = kernel.rng.random
         delay = 300 + int(chance() * 3_000)
+        if self.lag_us:
+            delay += self.lag_us.get(to.name, 0)
         if self.faulty:
             options = self._options
             what = chance()

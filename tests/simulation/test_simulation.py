@@ -25,7 +25,8 @@ EXPECTED = (
     "checkpoint", "effect done", "effect repeated: key enforced", "effect asked for", "effect unknown",
     "killed before its receipt", "review", "review resolved",
     "orphaned: agent_gone", "orphaned: agent_hangs", "owner cut off", "lapsed output held",
-    "held output flushed", "held output dropped: another went on", "buffer full",
+    "answers to an owner late", "held output flushed", "held output dropped: another went on",
+    "buffer full",
 )  # fmt: skip
 
 FIRED: Counter[str] = Counter()

@@ -1,8 +1,8 @@
 """A living owner is not disturbed by a candidate that cannot win; nobody wins while the owner counts on its lease.
 
 No voter is sent a claim before a majority has said that it would grant it. And as long as an owner believes that
-it may act, no other session has a majority of grants: unless the owner let go of the handoff or of its session, it
-is another life by now, or clocks stop, which no lease survives.
+it may act, no other session has a majority of grants above its fence. An owner that let go of the handoff or of
+its session, or that is dead, believes nothing; and where clocks stop no lease protects anybody.
 """
 
 from __future__ import annotations
@@ -55,5 +55,7 @@ class LivingOwnersStay(Checker):
             return
         for car in self.world.sidecars:
             owner = car.hands.get(task)
-            if owner is not None and car.alive and owner.fence.session != fence.session and owner.fresh():
+            if owner is None or not car.alive or owner.fence.session == fence.session or owner.fence > fence:
+                continue  # below an owner's fence grants of long ago and of now may be a majority, and win nothing
+            if owner.fresh():
                 raise self.broken(f"{task}: {fence} is granted by a majority, {owner.fence} counts on its lease")
