@@ -15,47 +15,56 @@ from tests.simulation.checkers.promise import Checker
 
 if TYPE_CHECKING:
     from bridge.journal import Fence
+    from bridge.voterset import Voters
     from tests.simulation.voter import Asked, Voter
     from tests.simulation.world import World
 
-Books = dict[tuple[str, "Fence"], dict[str, bool]]
+Key = tuple[str, "Fence"]
+
+
+def majority(sets: tuple[Voters, ...], yes: dict[str, bool]) -> bool:
+    """Whether more than half of every voter set said yes."""
+    return all(2 * sum(each in yes for each in voters) > len(voters) for voters in sets)
 
 
 class LivingOwnersStay(Checker):
-    """Books of the voters that would grant each fence, and of those that did."""
+    """Books of each candidate's voter sets, of the voters that would grant its fence, and of those that did."""
 
     name = "living owners stay"
 
     def __init__(self, world: World) -> None:
         super().__init__(world)
-        self.would: Books = {}
-        self.did: Books = {}
+        self.sets: dict[Key, tuple[Voters, ...]] = {}
+        self.would: dict[Key, dict[str, bool]] = {}
+        self.did: dict[Key, dict[str, bool]] = {}
 
     def asked(self, voter: Voter, task: str, asked: Asked, answer: Event) -> None:
         if not isinstance(answer, PreVoted | ClaimAnswered):
             return
         key = (task, answer.fence)
-        if isinstance(answer, ClaimAnswered) and not self._majority(self.would.get(key, {})):
+        if key not in self.sets:
+            # What it begins with: an adopted journal may name voters beyond those.
+            candidate = self.world.sidecar_of(answer.fence.session)
+            hand = candidate.hands.get(task) if candidate is not None else None
+            if hand is None or hand.fence != answer.fence:
+                return  # it has gone before it was heard
+            self.sets[key] = hand.sets
+        if isinstance(answer, ClaimAnswered) and not majority(self.sets[key], self.would.get(key, {})):
             raise self.broken(
                 f"{task}: {answer.fence} is claimed at {voter.process.name}, no majority would grant it"
             )
         if isinstance(answer.answer, Granted):
             books = self.would if isinstance(answer, PreVoted) else self.did
-            yes = books.setdefault(key, {})
-            yes[answer.voter] = True
-            if books is self.did and self._majority(yes):
-                self._won(task, answer.fence)
+            books.setdefault(key, {})[answer.voter] = True
+            if books is self.did:
+                self._won(task, answer.fence, self.did[key])
 
-    def _majority(self, yes: dict[str, bool]) -> bool:
-        ids = self.world.voter_ids
-        return 2 * sum(each in yes for each in ids) > len(ids)
-
-    def _won(self, task: str, fence: Fence) -> None:
+    def _won(self, task: str, fence: Fence, yes: dict[str, bool]) -> None:
         if self.world.wild_clocks:
             return
         for car in self.world.sidecars:
             owner = car.hands.get(task)
             if owner is None or not car.alive or owner.fence.session == fence.session or owner.fence > fence:
                 continue  # below an owner's fence grants of long ago and of now may be a majority, and win nothing
-            if owner.fresh():
+            if majority(owner.sets, yes) and owner.fresh():
                 raise self.broken(f"{task}: {fence} is granted by a majority, {owner.fence} counts on its lease")
