@@ -34,6 +34,7 @@ from tests.simulation.membership import Place
 from tests.simulation.pursuit import Pursuit
 from tests.simulation.sending import dispatch, dispatches, send
 from tests.simulation.standing import Standing
+from tests.simulation.waits import Waits
 
 if TYPE_CHECKING:
     from tests.simulation.sidecar import Sidecar
@@ -76,7 +77,7 @@ class Hand:
         self.standing = Standing(self)
         self.pursuit: Pursuit | None = None
         self.recorded: dict[str, int] = {}
-        self._waiting: list[tuple[int, Callable[[], None]]] = []
+        self.waits: Waits = Waits()
 
     @property
     def log(self) -> list[Entry]:
@@ -183,8 +184,7 @@ class Hand:
         for entry in self.log[before:]:
             self.handoff.apply(entry, trusted=True)
         at = len(self.log)
-        if then is not None:
-            self._waiting.append((at, then))
+        self.waits.add(at, then)
         for effect in effects:
             self._carry_out(effect)
         return at
@@ -196,12 +196,7 @@ class Hand:
         elif self.owner and self.lapse is not None:
             self.lapse.when_committed(seq, then)
         else:
-            self._waiting.append((seq, then))
-
-    def waiting(self) -> list[tuple[int, Callable[[], None]]]:
-        """What was to happen at later commits; it is somebody else's now."""
-        waiting, self._waiting = self._waiting, []
-        return waiting
+            self.waits.add(seq, then)
 
     def told(self, made: Made) -> None:
         """A run of which nothing was missed has ended in what was written last."""
@@ -213,7 +208,7 @@ class Hand:
     def drop(self) -> None:
         """It is over here: nothing more is written, shown or followed under this fence."""
         self.lost = True
-        self._waiting = []
+        self.waits.taken()
         if self.pursuit is not None and self.lapse is None:
             self.pursuit.stop()
         self.car.dropped(self)
@@ -269,9 +264,7 @@ class Hand:
                 lapse.land(self)
                 if not self.lost:
                     self.car.front.owned(self)
-        ready = [then for at, then in self._waiting if at <= seq]
-        self._waiting = [(at, then) for at, then in self._waiting if at > seq]
-        for then in ready:
+        for then in self.waits.ready(seq):
             if not self.lost:
                 then()
         if not self.lost:

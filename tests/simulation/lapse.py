@@ -8,7 +8,7 @@ something that was to happen once an entry is durable, and happens although that
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from bridge.handoff import Handoff, State
@@ -19,9 +19,8 @@ from bridge.lapse import HeldOutput
 if TYPE_CHECKING:
     from tests.simulation.hand import Hand
     from tests.simulation.pursuit import Pursuit
+    from tests.simulation.waits import Then
     from tests.unit.a2a.model_scripts import State as Made
-
-Then = Callable[[], None]
 
 
 class Lapse:
@@ -49,7 +48,7 @@ class Lapse:
         proposed = [Draft(entry.kind, entry.body or b"") for entry in hand.log[hand.committed :]]
         self._held = HeldOutput(base, self.car.world.options.held_bytes, proposed)
         self._base, self._proposed = base.seq, len(proposed)
-        self._thens = hand.waiting()
+        self._thens = hand.waits.taken()
         self._found = self._sent = self._at = 0
         self._made: Made | None = None
         self.pursuit.hand = self

@@ -1,8 +1,7 @@
 """A sidecar's session in one of its lives: renewals that go out, answers that count, the release at its end.
 
 ``bridge.session.OwnSession`` says for how long what was answered counts. This file must not contain a rule; it
-carries messages. The failure it must not add: an answer that counts although its
-voter does not stand by the session.
+carries messages. The failure it must not add: an answer that counts although its voter does not stand by it.
 """
 
 from __future__ import annotations
@@ -57,9 +56,10 @@ class Session:
                 hand.contact(voter)
 
     def tick(self) -> None:
-        """Renew where it is due: at every voter of what it has."""
+        """Renew where it is due: at every voter of what it has, or had and wants back."""
         car, now = self._car, self._car.clock.ms()
-        for voter in everyone([voters for hand in car.hands.values() for voters in hand.sets]):
+        sets = [each.sets for each in car.hands.values()] + [each.sets for each in car.lapses.values()]
+        for voter in everyone([voters for each in sets for voters in each]):
             if self.own.due(voter, now):
                 host = car.world.voter_hosts[voter]
                 label = f"{car.name}>{host.name} renew"

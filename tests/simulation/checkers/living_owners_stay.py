@@ -34,30 +34,30 @@ class LivingOwnersStay(Checker):
 
     def __init__(self, world: World) -> None:
         super().__init__(world)
-        self.sets: dict[Key, tuple[Voters, ...]] = {}
-        self.would: dict[Key, dict[str, bool]] = {}
-        self.did: dict[Key, dict[str, bool]] = {}
+        self.given: dict[Key, tuple[Voters, ...]] = {}
+        self.willing: dict[Key, dict[str, bool]] = {}
+        self.grants: dict[Key, dict[str, bool]] = {}
 
     def asked(self, voter: Voter, task: str, asked: Asked, answer: Event) -> None:
         if not isinstance(answer, PreVoted | ClaimAnswered):
             return
         key = (task, answer.fence)
-        if key not in self.sets:
+        if key not in self.given:
             # What it begins with: an adopted journal may name voters beyond those.
             candidate = self.world.sidecar_of(answer.fence.session)
             hand = candidate.hands.get(task) if candidate is not None else None
             if hand is None or hand.fence != answer.fence:
                 return  # it has gone before it was heard
-            self.sets[key] = hand.sets
-        if isinstance(answer, ClaimAnswered) and not majority(self.sets[key], self.would.get(key, {})):
+            self.given[key] = hand.sets
+        if isinstance(answer, ClaimAnswered) and not majority(self.given[key], self.willing.get(key, {})):
             raise self.broken(
                 f"{task}: {answer.fence} is claimed at {voter.process.name}, no majority would grant it"
             )
         if isinstance(answer.answer, Granted):
-            books = self.would if isinstance(answer, PreVoted) else self.did
+            books = self.willing if isinstance(answer, PreVoted) else self.grants
             books.setdefault(key, {})[answer.voter] = True
-            if books is self.did:
-                self._won(task, answer.fence, self.did[key])
+            if books is self.grants:
+                self._won(task, answer.fence, self.grants[key])
 
     def _won(self, task: str, fence: Fence, yes: dict[str, bool]) -> None:
         if self.world.wild_clocks:
