@@ -50,7 +50,7 @@ class Client(Process):
         self._answered = 0
         self._asked = 0
         self._outstanding: tuple[Kind, Json] | None = None
-        self._reading = 0
+        self._reading = self._answers = 0
 
     @property
     def state(self) -> str:
@@ -185,6 +185,8 @@ class Client(Process):
             return
         if self.kernel.now - self._heard_us > SILENCE_MS * MS:
             self._again()
+        if self.ended and self._reading > self._answers:
+            self.front = self.other_front()  # nobody answers there
         if self.ended or self.kernel.rng.random() < 0.2:
             self._read()
         self.kernel.after(REPEAT_MS * MS, self, f"{self.name} looks", self._look)
@@ -205,6 +207,7 @@ class Client(Process):
         self.world.network.send(self, front, 0, label, front.front.get, self.task, reply)
 
     def _got(self, reading: int, seq: int, fresh: bool, task: Json | None, front: Sidecar, begun: int) -> None:
+        self._answers = max(self._answers, reading)
         if seq == GONE:
             self.gone(self.task)
             return

@@ -87,7 +87,7 @@ class Faults:
 
     def restart(self, process: Process) -> None:
         """A new life, unless it has one."""
-        if not process.alive:
+        if not process.alive and not self.world.outage.holds(process):
             process.begin()
 
     def _kill(self) -> None:

@@ -41,6 +41,7 @@ class Options:
         retention_ms: voters purge what has ended for so long; 0 for never.
         bounds: of what one message carries of a journal.
         errands: agents also do something outside.
+        outage: two of three hosts die and stay dead while everything else is healed.
     """
 
     on: frozenset[str] = frozenset()
@@ -61,6 +62,7 @@ class Options:
     bounds: Bounds = DEFAULT_BOUNDS
     rates: dict[str, float] = field(default_factory=dict)
     errands: bool = False
+    outage: bool = False
 
     @property
     def tombstones_ms(self) -> int:
@@ -102,4 +104,7 @@ def drawn(rng: random.Random) -> Options:
         spread = 0.4 if wild else 0.03
         options.rates[name] = 1.0 + (rng.random() * 2 - 1) * spread if "drift" in on else 1.0
     options.errands = rng.random() < 0.5
+    if hosts == "three" and rng.random() < 0.15:
+        # Disks that are lost besides would leave nobody to come back.
+        options.outage, options.on = True, on - {"disk_lost", "move"}
     return options

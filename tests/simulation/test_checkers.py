@@ -8,6 +8,7 @@ from bridge.journal import Draft, Entry, Fence, Kind, chain, genesis, tip_of
 from bridge.proposal import SendAppend
 from bridge.quorum import Append, VoterView
 from bridge.voterid import VoterFile
+from tests.simulation.checkers.nothing_without_a_majority import NothingWithoutAMajority
 from tests.simulation.checkers.one_session_per_fence import OneSessionPerFence
 from tests.simulation.checkers.promise import Broken
 from tests.simulation.checkers.purged_stays_purged import PurgedStaysPurged
@@ -150,3 +151,22 @@ def test_after_a_purge_only_its_own_entries_and_seals_are_shown() -> None:
     for entry in (ended(2)[0], *chain(tip_of("t", ended()), Fence(2, "b.1"), 1, [Draft(Kind.EVENT, b"{}")])):
         with pytest.raises(Broken, match="and it is purged"):
             checker.shown(car, "t", entry)
+
+
+def test_without_a_majority_only_what_the_dead_had_is_shown_and_no_read_is_fresh_for_long() -> None:
+    world = World(0, Options(outage=True))
+    for host in world.hosts:
+        host.begin()
+    checker, car = NothingWithoutAMajority(world), world.sidecars[0]
+    had, newer = ended()[:2], ended()[2]
+    checker.shown(car, "t", newer)  # there is a majority
+    world.kernel.now = world.outage.since_us = 1_000_000
+    world.outage.kept = {"t": frozenset(entry.hash for entry in had)}
+    checker.shown(car, "t", had[1])
+    with pytest.raises(Broken, match="never had it"):
+        checker.shown(car, "t", newer)
+    checker.read(car, "t", 2, True)
+    world.kernel.now += 1_100_000
+    checker.read(car, "t", 2, False)
+    with pytest.raises(Broken, match="calls a read fresh"):
+        checker.read(car, "t", 2, True)

@@ -22,6 +22,7 @@ EXPECTED = (
     "purged", "asked for a tombstone", "buried: copy", "buried: unfinished copy", "buried: task it never had",
     "gone, its end was seen", "gone, its end was not seen", "first message sent again after the end",
     "repeat answered with the end", "repeat answered with gone",
+    "majority lost", "waited for a lost majority", "majority is back",
     "checkpoint", "effect done", "effect repeated: key enforced", "effect asked for", "effect unknown",
     "killed before its receipt", "review", "review resolved",
     "orphaned: agent_gone", "orphaned: agent_hangs", "owner cut off", "lapsed output held",

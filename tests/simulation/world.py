@@ -24,6 +24,7 @@ from tests.simulation.membership import formed, lists_of, named_in
 from tests.simulation.network import Network
 from tests.simulation.operator import Operator
 from tests.simulation.options import Options, drawn
+from tests.simulation.outage import LASTS_MS, Outage
 from tests.simulation.outside import Outside
 from tests.simulation.reviewer import Reviewer
 from tests.simulation.sidecar import Sidecar
@@ -70,9 +71,11 @@ class World:
         }
         self.operator = Operator(self)
         self._events: dict[str, Json | None] = {}
-        self.works = {f"t{number}": Work(self, f"t{number}") for number in range(self.options.tasks)}
+        tasks = self.options.tasks + self.options.outage  # the last one begins when there is no majority
+        self.works = {f"t{number}": Work(self, f"t{number}") for number in range(tasks)}
         self.clients: list[Client] = []
         self.faults = Faults(self)
+        self.outage = Outage(self)
 
     @property
     def wild_clocks(self) -> bool:
@@ -90,6 +93,10 @@ class World:
         self.begin()
         self._live(self.options.safety_ms)
         self.heal()
+        if self.outage.since_us:
+            self._live(LASTS_MS)
+            self.watch.waited()
+            self.outage.one_returns()
         self._live(HEALED_MS)
         self.watch.finished()
         return self
@@ -103,6 +110,7 @@ class World:
         if not self.clients:
             self._draw_clients()
         self.faults.begin()
+        self.outage.begin()
 
     def heal(self) -> None:
         """From now on nothing fails."""
@@ -110,13 +118,18 @@ class World:
         self.faults.heal()
 
     def _draw_clients(self) -> None:
-        rng, kernel = self.kernel.rng, self.kernel
-        kind = LateClient if self.options.has("late") else Client
-        for number, task in enumerate(self.works):
+        rng = self.kernel.rng
+        for task in [*self.works][: self.options.tasks]:
             for copy in range(2 if self.options.has("twice") and rng.random() < 0.5 else 1):
-                client = kind(self, f"client{number}{'x' * copy}", task, rng.choice(self.sidecars))
-                self.clients.append(client)
-                kernel.after(rng.randint(0, 400) * MS, client, f"{client.name} starts", client.start)
+                self.begin_client(task, 400, "x" * copy)
+
+    def begin_client(self, task: str, within_ms: int, suffix: str = "") -> None:
+        """Somebody sends the message that a task begins with, in a while."""
+        rng = self.kernel.rng
+        kind = LateClient if self.options.has("late") else Client
+        client = kind(self, f"client{task[1:]}{suffix}", task, rng.choice(self.sidecars))
+        self.clients.append(client)
+        self.kernel.after(rng.randint(0, within_ms) * MS, client, f"{client.name} starts", client.start)
 
     def _live(self, ms: int) -> None:
         kernel, until = self.kernel, self.kernel.now + ms * MS
@@ -127,6 +140,8 @@ class World:
                 return
 
     def _over(self) -> bool:
+        if self.options.outage and not self.kernel.fired["majority lost"]:
+            return False
         return all(client.done for client in self.clients) and (self.faulty or self.operator.done)
 
     # --- what its parts ask -----------------------------------------------------------------------------------

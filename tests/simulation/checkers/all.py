@@ -11,6 +11,7 @@ from tests.simulation.checkers.committed_prefixes_agree import CommittedPrefixes
 from tests.simulation.checkers.every_task_finishes import EveryTaskFinishes
 from tests.simulation.checkers.fences_grow import FencesGrow
 from tests.simulation.checkers.living_owners_stay import LivingOwnersStay
+from tests.simulation.checkers.nothing_without_a_majority import NothingWithoutAMajority
 from tests.simulation.checkers.one_owner_acts import OneOwnerActs
 from tests.simulation.checkers.one_session_per_fence import OneSessionPerFence
 from tests.simulation.checkers.one_terminal import OneTerminal
@@ -44,6 +45,7 @@ PROMISES: tuple[type[Checker], ...] = (
     AnEffectHasOneReceipt,
     ReviewWaitsForAnOperator,
     PurgedStaysPurged,
+    NothingWithoutAMajority,
     StreamEqualsTask,
     TaskIsWhatWasMade,
     EveryTaskFinishes,

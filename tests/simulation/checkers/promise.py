@@ -98,11 +98,14 @@ class Checker:
     def told(self, task: str, terminal: str, state: State) -> None:
         """A run of which nothing was missed has ended in the entry of this hash."""
 
+    def waited(self) -> None:
+        """All is healed but for a majority of hosts that is dead, and the world has had some time."""
+
     def finished(self) -> None:
         """The world has been healed, and has had its time."""
 
 
 HOOKS = (
     "asked", "requests", "begins", "saved", "took", "tells", "did", "wrote", "synced", "committed", "owns",
-    "acts", "shown", "read", "not_found", "received", "got", "compared", "told", "finished",
+    "acts", "shown", "read", "not_found", "received", "got", "compared", "told", "waited", "finished",
 )  # fmt: skip
