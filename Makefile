@@ -10,7 +10,7 @@ SOURCES := .
 SEEDS ?= 1000
 LOCKED := --universal --generate-hashes --python-version 3.11 --quiet --custom-compile-command "make lock"
 
-.PHONY: demo test bench chaos simulate check lint format lock clean help
+.PHONY: demo test bench chaos simulate mutations check lint format lock clean help
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -30,6 +30,9 @@ chaos: $(READY) ## two minutes of kills and stops under twenty clients, judged; 
 
 simulate: $(READY) ## SEEDS=1000 worlds whose every fault follows from a seed; ARGS="--first 5000 --workers 1"
 	@$(BIN)/python -m tests.simulation.simulate --seeds $(SEEDS) $(ARGS)
+
+mutations: $(READY) ## break every rule on purpose and see which promise notices; ARGS='--only "no pre-vote"'
+	@$(BIN)/python -m tests.simulation.mutations $(ARGS)
 
 check: lint test ## everything that CI runs: format, lint, types, import contracts, tests
 

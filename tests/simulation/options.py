@@ -42,6 +42,8 @@ class Options:
         bounds: of what one message carries of a journal.
         errands: agents also do something outside.
         outage: two of three hosts die and stay dead while everything else is healed.
+        suspicion: how often a voter takes a living session for dead, as if its address had refused; only where
+            clocks are wild, since no lease survives it.
     """
 
     on: frozenset[str] = frozenset()
@@ -60,6 +62,7 @@ class Options:
     fuse: int = 0
     retention_ms: int = 0
     bounds: Bounds = DEFAULT_BOUNDS
+    suspicion: float = 0.0
     rates: dict[str, float] = field(default_factory=dict)
     errands: bool = False
     outage: bool = False
@@ -100,6 +103,7 @@ def drawn(rng: random.Random) -> Options:
         bounds=bounds,
     )
     wild = "freeze" in on
+    options.suspicion = rng.choice((0.0, 0.0, 0.3, 1.0)) if wild else 0.0
     for name in "abcde":
         spread = 0.4 if wild else 0.03
         options.rates[name] = 1.0 + (rng.random() * 2 - 1) * spread if "drift" in on else 1.0

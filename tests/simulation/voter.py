@@ -119,7 +119,8 @@ class Voter:
     def blocks(self, stored: Stored, candidate: str) -> bool:
         """Whether a live lease of another session stands in a claim's way."""
         evidence = Evidence.RELEASED if stored.released else None
-        return self.sessions.blocks(stored.view.tip.fence.session, candidate, self.clock.ms(), evidence)
+        blocks = self.sessions.blocks(stored.view.tip.fence.session, candidate, self.clock.ms(), evidence)
+        return blocks and not self._world.suspects()
 
     # --- what it is asked -------------------------------------------------------------------------------------
 

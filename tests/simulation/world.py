@@ -163,6 +163,12 @@ class World:
         effects = self.works[key.partition("/")[0]].errand.effects.values()
         return next(effect.kind for effect in effects if effect.key == key)
 
+    def suspects(self) -> bool:
+        """Whether a voter takes a living session for dead: fences must do without what leases promise."""
+        suspects = self.faulty and self.kernel.chance(self.options.suspicion)
+        self.kernel.fired["a living session taken for dead"] += suspects
+        return suspects
+
     def sidecar_of(self, session: str) -> Sidecar | None:
         """Whose session it is."""
         member = session.rpartition(".")[0]

@@ -24,6 +24,7 @@ class AcknowledgedEntriesSurvive(Checker):
     def __init__(self, world: World) -> None:
         super().__init__(world)
         self.books: dict[str, tuple[int, str]] = {}
+        self.newest: dict[str, int] = {}
 
     def committed(self, hand: Hand, seq: int) -> None:
         known, digest = self.books.get(hand.task, (0, ""))
@@ -33,6 +34,9 @@ class AcknowledgedEntriesSurvive(Checker):
         self.books[hand.task] = max((known, digest), (seq, hand.log[seq - 1].hash))
 
     def owns(self, hand: Hand) -> None:
+        if hand.fence.n < self.newest.get(hand.task, 0):
+            return  # it hears late that it was the owner: no later one, and those that were have all
+        self.newest[hand.task] = hand.fence.n
         seq, digest = self.books.get(hand.task, (0, ""))
         if seq and (seq > len(hand.log) or hand.log[seq - 1].hash != digest):
             raise self.broken(f"{hand.task}: entry {seq} was acknowledged, {hand.fence} does not have it")
