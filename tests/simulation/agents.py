@@ -108,7 +108,7 @@ class AgentHost(Process):
     def go_ahead(self, hand: Hand | Lapse, name: str, key: str) -> None:
         """The intent that a run has told is recorded."""
         self._kernel.effect(hand.car)
-        self._world.watch.requests(hand, "go ahead")
+        self._world.watch.requests(hand, f"do {key}")
         self._kernel.arrive(REQUEST_US, self, 0, f"{hand.car.name}>{self.name} go ahead", self._may, (name, key))
 
     def cancel(self, hand: Hand | Lapse, name: str) -> None:

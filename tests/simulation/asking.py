@@ -93,7 +93,6 @@ class Asking:
                 self.car.later(AGAIN_MS, go)
                 return
             self._progress_us = self.car.kernel.now
-            self.car.world.watch.acts(self.hand)
             for mark in effects:
                 self.car.agent.go_ahead(self.hand, self._agent_run, mark["key"])
 

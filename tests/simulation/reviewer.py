@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tests.simulation.world import World
 
 Json = dict[str, Any]
-LOOKS_MS = 700
+LOOKS_MS = 2_000
 
 
 class Reviewer(Process):
@@ -32,7 +32,10 @@ class Reviewer(Process):
         """Somewhere a handoff was set aside."""
         if not self._looking:
             self._looking = True
-            self.kernel.after(LOOKS_MS * MS, self, "reviewer looks", self._look)
+            self._later()
+
+    def _later(self) -> None:
+        self.kernel.after(self.kernel.rng.randint(100, LOOKS_MS) * MS, self, "reviewer looks", self._look)
 
     def _look(self) -> None:
         front = self.kernel.rng.choice(self.world.sidecars)
@@ -44,7 +47,7 @@ class Reviewer(Process):
                 label = f"reviewer>{front.name} resolves {task}"
                 take = front.front.take
                 self.world.network.send(self, front, 0, label, take, Kind.RESOLVED, task, body, lambda _: None)
-        self.kernel.after(LOOKS_MS * MS, self, "reviewer looks", self._look)
+        self._later()
 
     def _resolution(self, review: Json) -> Json:
         outside, found = self.world.outside, []

@@ -118,6 +118,15 @@ def test_an_effect_of_unknown_outcome_goes_to_a_person() -> None:
     assert decide(handoff(*STARTED, K.ORPHANED), but(NORTH, unknown_effects=("pay",))) == Review("unknown_effect")
 
 
+@pytest.mark.parametrize(
+    "since", [[K.CLAIMED], [K.SUSPENDED, (K.INPUT, {"id": "m2"})], [K.SUSPENDED, K.INPUT, K.CLAIMED]]
+)
+def test_a_review_can_be_recorded_wherever_it_is_decided(since: list[Any]) -> None:
+    """Also of a task that waited: the answer has come, and its run is lost with an effect nobody knows of."""
+    assert decide(handoff(*STARTED, *since), but(NORTH, unknown_effects=("pay",))) == Review("unknown_effect")
+    assert handoff(*STARTED, *since, K.REVIEW).state is State.REVIEW
+
+
 def test_who_drains_or_may_not_claim_does_nothing() -> None:
     lost = handoff(*STARTED, K.CANCEL)
     assert decide(lost, but(NORTH, draining=True)) == Wait("draining")

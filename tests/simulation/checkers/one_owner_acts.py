@@ -18,6 +18,10 @@ class OneOwnerActs(Checker):
 
     name = "one owner acts at a time"
 
+    def requests(self, hand: Hand, what: str) -> None:
+        if what.startswith("do "):
+            self.acts(hand)
+
     def acts(self, hand: Hand) -> None:
         if self.world.wild_clocks:
             return

@@ -60,7 +60,7 @@ class Checker:
         """An owner is about to ask its agent for something."""
 
     def requests(self, hand: Hand, what: str) -> None:
-        """An agent is asked for something: begin, attach, follow up, go ahead, cancel."""
+        """An agent is asked for something: begin, attach, follow up, cancel, or do and the key of an effect."""
 
     def begins(self, hand: Hand, shown: Shown, resumed: Resumed) -> None:
         """An agent is about to be asked to begin a run."""

@@ -40,13 +40,13 @@ class ReviewWaitsForAnOperator(Checker):
         review = self.books.get(task)
         if entry.kind is Kind.CANCEL:
             self.canceled[task] = True
-        elif entry.kind is Kind.REVIEW:
-            self.books[task] = entry
-        elif review is not None and entry.kind not in WAITING:
+        if review is not None and entry.kind not in WAITING:
             resolved = entry.kind is Kind.RESOLVED and parse_stored(entry.body or b"{}")["by"] == "operator"
             if not resolved and not (entry.kind is Kind.CANCELED and self.canceled.get(task)):
                 raise self.broken(f"{task}: {entry.kind} at {entry.seq} ends the review at {review.seq}")
             del self.books[task]
+        elif entry.kind is Kind.REVIEW:
+            self.books[task] = entry
 
     def requests(self, hand: Hand, what: str) -> None:
         review = self.books.get(hand.task)

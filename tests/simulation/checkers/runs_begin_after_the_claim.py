@@ -1,7 +1,8 @@
-"""No agent is asked for anything by an owner whose claim is not committed, nor for a run of which no record is.
+"""No agent is asked for anything by an owner whose claim is not committed, nor for what is not recorded.
 
-Whoever acts before its claim is committed acts beside another that may be owner, and a run that is begun before
-its ``bound`` entry is committed counts for nobody's attempts. Both are looked for on the voters' disks.
+Recorded is a run by its ``bound`` entry, an effect by its intent. Whoever acts before its claim is committed acts
+beside another that may be owner; what is begun before its record is committed is known to no later owner. Claims
+and records are looked for on the voters' disks.
 """
 
 from __future__ import annotations
@@ -34,6 +35,11 @@ class RunsBeginAfterTheClaim(Checker):
             bound = next(each for each in reversed(hand.log) if each.kind is Kind.BOUND)
             if bound.fence != hand.fence or not self._is_committed(hand, bound):
                 raise self.broken(f"{hand.task}: {hand.fence} begins a run that nobody has recorded")
+        elif what.startswith("do "):
+            key = what.removeprefix("do ").encode()
+            intents = [each for each in hand.log if each.kind is Kind.STEP and each.body and key in each.body]
+            if not intents or not self._is_committed(hand, intents[0]):
+                raise self.broken(f"{hand.task}: {hand.fence} lets its agent {what}, which nobody has recorded")
 
     def _is_committed(self, hand: Hand, entry: Entry) -> bool:
         if entry.hash in self.books:
