@@ -13,6 +13,8 @@ from tests.architecture.candidate_table import plain
 from tests.model.catalogue import MUTATIONS as MODEL_MUTATIONS
 from tests.simulation.checkers import all as checkers
 from tests.simulation.checkers.promise import Checker
+from tests.simulation.mutations.catalogue import MUTATIONS
+from tests.simulation.mutations.mutation import OWN
 from tests.simulation.scenarios.__main__ import SCENARIOS
 
 CHECKERS = "../tests/simulation/checkers"
@@ -51,18 +53,28 @@ def in_the_model(properties: Iterable[str]) -> list[str]:
     return [*dict.fromkeys(flag_said(each.flag) for each in MODEL_MUTATIONS if each.breaks in properties)]
 
 
+def in_the_simulator(name: str) -> list[str]:
+    """Rules whose breaking a checker of this name showed in the simulator."""
+    return [each.name for each in MUTATIONS if each.promise == name]
+
+
+def row(promise: str, simulated: Iterable[str], modelled: Iterable[str]) -> str:
+    """One line of the map."""
+    return f"| {promise} | {'; '.join(simulated)} | {'; '.join(modelled)} |"
+
+
 def proof_map() -> str:
     """Every promise with what caught what."""
     rows = []
     for promise in checkers.PROMISES:
         name = file_of(promise)
-        model = "; ".join(in_the_model(SAME.get(name, ())))
-        rows.append(f"| [{promise.name}]({CHECKERS}/{name}.py): {promise_of(promise)} | {model} |")
+        told = f"[{promise.name}]({CHECKERS}/{name}.py): {promise_of(promise)}"
+        rows.append(row(told, in_the_simulator(promise.name), in_the_model(SAME.get(name, ()))))
+    if stopped := in_the_simulator(OWN):
+        rows.append(row(f"{OWN}: what is impossible stops the process", stopped, ()))
     rest = {each.breaks for each in MODEL_MUTATIONS} - {each for same in SAME.values() for each in same}
-    rows += [
-        f"| {flag_said(each)} (in the model only) | {'; '.join(in_the_model((each,)))} |" for each in sorted(rest)
-    ]
-    return "\n".join(["| promise | broken in the model |", "|---|---|", *rows])
+    rows += [row(f"{flag_said(each)} (in the model only)", (), in_the_model((each,))) for each in sorted(rest)]
+    return "\n".join(["| promise | caught in the simulator | caught in the model |", "|---|---|---|", *rows])
 
 
 def scenarios() -> str:

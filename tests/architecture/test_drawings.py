@@ -11,6 +11,8 @@ from tests.architecture.drawings import DRAWINGS, PAGES, drawn, names_in
 from tests.architecture.sources import ROOT
 from tests.model.catalogue import MUTATIONS as MODEL_MUTATIONS
 from tests.simulation.checkers.all import PROMISES
+from tests.simulation.mutations.catalogue import MUTATIONS
+from tests.simulation.mutations.mutation import OWN
 
 
 def test_pages_show_what_the_tables_say() -> None:
@@ -42,6 +44,8 @@ def test_every_promise_and_every_broken_rule_is_on_the_map() -> None:
     drawing = proof_map.proof_map()
     assert all(f"[{promise.name}]" in drawing for promise in PROMISES)
     assert all(proof_map.flag_said(each.flag) in drawing for each in MODEL_MUTATIONS)
+    assert {each.promise for each in MUTATIONS} <= {promise.name for promise in PROMISES} | {OWN}
+    assert all(each.name in drawing for each in MUTATIONS)
     assert {*proof_map.SAME} <= {proof_map.file_of(promise) for promise in PROMISES}
 
 
