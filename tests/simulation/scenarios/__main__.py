@@ -51,29 +51,33 @@ def say(line: str) -> None:
     sys.stdout.flush()
 
 
-def tell(scenario: Scenario, seeds: Sequence[int], *, all_counts: bool) -> bool:
-    """Tell one; whether it went as it must."""
+def tell(scenario: Scenario, seeds: Sequence[int], *, all_counts: bool) -> Happened | None:
+    """Tell one, with what happened in it; None if it broke a promise."""
+    say(f"{scenario.number:>2}  {scenario.name}")
     try:
         happened = play(scenario, seeds)
     except (Exception, InvariantViolation) as broken:  # noqa: BLE001  (every scenario has its turn)
-        say(f"{scenario.number:>2}  {scenario.name}\n    BROKEN {type(broken).__name__}: {str(broken)[:300]}")
+        say(f"    BROKEN {type(broken).__name__}: {str(broken)[:300]}")
         for note in getattr(broken, "__notes__", ()):
             say(f"    {note}")
-        return False
-    show(scenario, happened, all_counts=all_counts)
-    return not happened.missing(scenario)
-
-
-def show(scenario: Scenario, happened: Happened, *, all_counts: bool) -> None:
-    """The lines of one scenario."""
-    say(
-        f"{scenario.number:>2}  {scenario.name}\n"
-        f"    {happened.seeds} seeds, {happened.worlds} worlds, {happened.seconds:.1f} s of a processor"
-    )
+        return None
     counts = dict.fromkeys(scenario.must, 0) | (dict(sorted(happened.fired.items())) if all_counts else {})
+    missing = happened.missing(scenario)
     for fault in counts:
-        times = happened.fired[fault]
-        say(f"    {times:>9}  {fault}{'' if times or fault not in scenario.must else '   NEVER'}")
+        say(f"    {happened.fired[fault]:>9}  {fault}{'   NEVER' if fault in missing else ''}")
+    return happened
+
+
+def table(told: Sequence[tuple[Scenario, Happened]]) -> str:
+    """A line for each: its fault proper, and how often it fired."""
+    width = max(len(scenario.key) for scenario, _ in told)
+    head = f"\n    {'scenario':<{width}}  seeds  worlds    s  fired"
+    lines = [
+        f"{scenario.number:>2}  {scenario.key:<{width}} {happened.seeds:>6} {happened.worlds:>7} "
+        f"{happened.seconds:>4.1f} {happened.fired[scenario.must[0]]:>6}  {scenario.must[0]}"
+        for scenario, happened in told
+    ]
+    return "\n".join([head, *lines])
 
 
 def main(args: Sequence[str] | None = None) -> int:
@@ -87,12 +91,16 @@ def main(args: Sequence[str] | None = None) -> int:
     asked = parser.parse_args(args)
     if unknown := [key for key in asked.which if key not in keys]:
         parser.error(f"no such scenario: {', '.join(unknown)}")
-    well = True
-    for scenario in SCENARIOS:
-        if not asked.which or scenario.key in asked.which:
-            seeds = range(asked.first, asked.first + (asked.seeds or scenario.seeds))
-            well = tell(scenario, seeds, all_counts=asked.all_counts) and well
-    return not well
+    chosen = [scenario for scenario in SCENARIOS if not asked.which or scenario.key in asked.which]
+    told: list[tuple[Scenario, Happened]] = []
+    for scenario in chosen:
+        seeds = range(asked.first, asked.first + (asked.seeds or scenario.seeds))
+        happened = tell(scenario, seeds, all_counts=asked.all_counts)
+        if happened is not None:
+            told.append((scenario, happened))
+    if told:
+        say(table(told))
+    return len(told) < len(chosen) or any(happened.missing(scenario) for scenario, happened in told)
 
 
 if __name__ == "__main__":
