@@ -54,7 +54,8 @@ class LeaseEdges(Story):
         voters = 1 if seed % 4 > 1 else 3
         super().__init__(seed, Options(voters=voters, safety_ms=6_000, pace_ms=30, rates=rates))
         self.edge = edge
-        self.left = seed % 5 + 3
+        # Each entry goes to every voter, and a run writes three times whom it is bound to.
+        self.left = seed % 3 * voters + 1 if edge.bound else seed % 5 + 3
         self.struck: Hand | None = None
         self.over_us = 0
         self.successor = ""
