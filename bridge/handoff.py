@@ -90,6 +90,7 @@ TRANSITIONS: Final[dict[State, dict[Kind, State]]] = {
         **_anywhere(State.SUSPENDED),
         Kind.CLAIMED: State.SUSPENDED,  # a new owner of a task that waits for its client has nothing to run
         Kind.BOUND: State.RUNNING,
+        Kind.STEP: State.SUSPENDED,  # the checkpoint that rode on the question
         Kind.ORPHANED: State.SUSPENDED,
         Kind.REVIEW: State.REVIEW,  # the answer has come, and of what the lost run did before nobody knows enough
         **_ENDS,

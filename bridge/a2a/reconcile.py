@@ -205,11 +205,13 @@ class Run:
         return self._behind(outcomes, Step(marks.checkpoint, marks.effects, position))
 
     def _behind(self, outcomes: list[Outcome], record: Step | Receipts) -> list[Outcome]:
-        # With or after its carrier, never before; but before the run waits, and never after its end.
+        # With or after its carrier, never before, and never after its end. Where the run waits, behind the record
+        # that it does: a journal may be adopted up to any entry, and a checkpoint of a run that waits must not be
+        # resumed for nothing.
         at = len(outcomes)
         if outcomes and isinstance(outcomes[-1], Finish | Reply):
             return outcomes
-        if outcomes and isinstance(outcomes[-1], Suspend | Replay):
+        if outcomes and isinstance(outcomes[-1], Replay):
             at -= 1
         return [*outcomes[:at], *self._emit(record), *outcomes[at:]]
 

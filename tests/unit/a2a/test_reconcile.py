@@ -87,11 +87,11 @@ def step_of(run: Run, event: Json, state: Any = "s", **marks: Any) -> Step:
     return steps[0]
 
 
-def test_a_step_follows_its_carrier_and_precedes_a_wait() -> None:
+def test_a_step_follows_its_carrier_and_the_record_that_the_run_waits() -> None:
     story = Story()
     story.tell({"task": task()})
     outcomes = story.run.receive(status("INPUT_REQUIRED", "why"), Marks("s"))
-    assert story.note(outcomes) == ["input_required why", "step", "suspend"]
+    assert story.note(outcomes) == ["input_required why", "suspend", "step"]
     assert story.run.shown.cut is not None
     assert story.run.shown.cut.pending == 0
     story.answer("because")
