@@ -150,6 +150,10 @@ class AgentHost(Process):
             work.scripts.append(script)
         style = Style(work.ids, work.sends_task, work.checkpoints, number=world.runs)
         model = work.doer(rng, (script, style, state), work.errand, world.outside, resumed.effects)
+        if resumed.owed is None and model.state.waiting:
+            # Without an answer it stands where it stood before it asked.
+            model.state.waiting = False
+            model.state.told.pop()
         if resumed.owed is not None and model.state.waiting:
             model.answer(resumed.owed)
         hangs = world.faulty and world.options.has("agent_hang") and rng.random() < 0.3

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from bridge.journal import Fence
+from bridge.placement import MEMBERS
 from bridge.proposal import Event
 from bridge.session import Renewal
 from bridge.tombstone import Tombstone
@@ -107,6 +108,9 @@ class Sidecar(Process):
         """Want a handoff; None where it is wanted already, or was in vain a moment ago."""
         if task in self.hands or self.kernel.now < self._not_before.get(task, 0):
             return None
+        if self._behind_list() and task != MEMBERS and not self.nearest(task).entries:
+            # By its list nothing can be dispatched any more; to try would keep others from it.
+            return self.stand(MEMBERS, "learn") if not self.blocked(MEMBERS) else None
         stored = self.nearest(task)
         if stored.view.purged:
             return None
@@ -129,6 +133,13 @@ class Sidecar(Process):
             del self.hands[hand.task]
             self._not_before.pop(hand.task, None)
             self.stand(hand.task, "contact")
+
+    def _behind_list(self) -> bool:
+        """Whether somebody holds a newer member list than the voter here."""
+        if self.voter is None or not self.world.listed:
+            return False
+        held = self.voter.held_list().version
+        return 0 < held < max(self.lists_held.values(), default=0)
 
     def change(self, task: str, wanted: Wanted) -> None:
         """The operator's command: a handoff's voters are to be these."""
