@@ -88,10 +88,9 @@ TRANSITIONS: Final[dict[State, dict[Kind, State]]] = {
     },
     State.SUSPENDED: {
         **_anywhere(State.SUSPENDED),
-        Kind.CLAIMED: State.SUSPENDED,  # a new owner of a task that waits for its client has nothing to run
+        # A new owner of a task that waits has nothing to run; a checkpoint may have ridden on the question.
+        **dict.fromkeys((Kind.CLAIMED, Kind.STEP, Kind.ORPHANED), State.SUSPENDED),
         Kind.BOUND: State.RUNNING,
-        Kind.STEP: State.SUSPENDED,  # the checkpoint that rode on the question
-        Kind.ORPHANED: State.SUSPENDED,
         Kind.REVIEW: State.REVIEW,  # the answer has come, and of what the lost run did before nobody knows enough
         **_ENDS,
     },
