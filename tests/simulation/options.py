@@ -13,6 +13,7 @@ from bridge.catchup import DEFAULT_BOUNDS, Bounds
 
 TTL_MS = 1_000
 MARGIN_MS = 100
+NAMES = "abcdefghij"
 
 FAULTS = (
     "loss", "repeat", "slow", "partition", "kill_effect", "kill", "power", "pause", "disk_dead", "disk_lost",
@@ -102,9 +103,11 @@ def drawn(rng: random.Random) -> Options:
         retention_ms=retention_ms,
         bounds=bounds,
     )
+    if hosts == "five" and rng.random() < 0.1:
+        options.sidecars = 10  # rare: it costs
     wild = "freeze" in on
     options.suspicion = rng.choice((0.0, 0.0, 0.3, 1.0)) if wild else 0.0
-    for name in "abcde":
+    for name in NAMES[: max(5, options.sidecars)]:
         spread = 0.4 if wild else 0.03
         options.rates[name] = 1.0 + (rng.random() * 2 - 1) * spread if "drift" in on else 1.0
     options.errands = rng.random() < 0.5

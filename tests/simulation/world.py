@@ -23,7 +23,7 @@ from tests.simulation.late import LateClient
 from tests.simulation.membership import formed, lists_of, named_in
 from tests.simulation.network import Network
 from tests.simulation.operator import Operator
-from tests.simulation.options import Options, drawn
+from tests.simulation.options import NAMES, Options, drawn
 from tests.simulation.outage import LASTS_MS, Outage
 from tests.simulation.outside import Outside
 from tests.simulation.reviewer import Reviewer
@@ -60,7 +60,7 @@ class World:
         self.outside = Outside(self)
         self.reviewer = Reviewer(self)
         peers = self.options.voters > 1 or self.options.pair
-        self.names = ["a", "b", "c", "d", "e"][: self.options.sidecars]
+        self.names = [*NAMES[: self.options.sidecars]]
         self.database = None if peers else Database(self, "db")
         self.sidecars = [Sidecar(self, name, votes=peers) for name in self.names]
         self.hosts: list[Sidecar | Database] = [*self.sidecars]
