@@ -25,14 +25,14 @@ class Outage:
     Attributes:
         dead: hosts that stay dead.
         since_us: when the majority was lost; 0 while there is one.
-        kept: hashes of all entries on the dead voters' disks, by task.
+        kept: hashes of all entries on the dead voters' disks, by task; None where one of them has purged it.
     """
 
     def __init__(self, world: World) -> None:
         self.world = world
         self.dead: list[Sidecar] = []
         self.since_us = 0
-        self.kept: dict[str, frozenset[str]] = {}
+        self.kept: dict[str, frozenset[str] | None] = {}
 
     def begin(self) -> None:
         """It will strike in the second half of the time in which faults strike."""
@@ -53,8 +53,9 @@ class Outage:
                     process.end()
         self.since_us = world.kernel.now
         for task in world.works:
-            copies = [host.voter.durable(task).entries for host in self.dead if host.voter is not None]
-            self.kept[task] = frozenset(entry.hash for entries in copies for entry in entries)
+            copies = [host.voter.durable(task) for host in self.dead if host.voter is not None]
+            hashes = frozenset(entry.hash for copy in copies for entry in copy.entries)
+            self.kept[task] = None if any(copy.view.purged for copy in copies) else hashes
         world.kernel.fired["majority lost"] += 1
         task = [*world.works][-1]
         if all(client.task != task for client in world.clients):

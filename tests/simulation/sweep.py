@@ -51,9 +51,12 @@ class Sweep:
         car = self._car
         if not stored.entries or task == MEMBERS:
             return
-        if car.blocked(task, stored) and not car.world.eager():
+        if car.blocked(task, stored):
             self._claimable_since.pop(task, None)
-            self._ask_for_tombstone(task)
+            if car.world.eager() and self._fold(task, stored).state not in FINAL:
+                car.stand(task, "eager")
+            else:
+                self._ask_for_tombstone(task)
             return
         now = car.clock.ms()
         since = self._claimable_since.setdefault(task, now)

@@ -2,7 +2,7 @@
 
 What the dead had when they died may still become known: their answers may be under way. Anything newer provably
 waits: it is on the disk of a minority alone. A lease outlives the majority that it was given by for its own time,
-and no longer.
+and no longer. Of what a dead voter has purged all was committed (``purged_stays_purged``).
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class NothingWithoutAMajority(Checker):
         waiting = [client for client in self.world.clients if not client.done]
         self.world.kernel.fired["waited for a lost majority"] += bool(waiting)
         for client in waiting:
-            if not self.world.outage.kept[client.task] and client.state:
+            if self.world.outage.kept[client.task] == frozenset() and client.state:
                 raise self.broken(f"{client.task}: {client.name} knows of it, the dead voters never did")
 
     def _leases_are_over(self) -> bool:
@@ -54,5 +54,6 @@ class NothingWithoutAMajority(Checker):
         return bool(since) and not self.world.wild_clocks and now - since > TTL_MS * MS * DRIFT
 
     def _had(self, task: str, entry: Entry, what: str) -> None:
-        if entry.hash not in self.world.outage.kept[task]:
+        kept = self.world.outage.kept[task]
+        if kept is not None and entry.hash not in kept:
             raise self.broken(f"{task}: {what} entry {entry.seq}, the dead voters never had it")
