@@ -1,8 +1,9 @@
 """A voter crashes between a write and its reply: each write of a world in turn, and each of the ways to do so.
 
-A first run of an uneventful world counts what its voters make durable. Then the world is lived again for each of
-those writes: the reply is lost and the same boot is asked again; the process dies once it is durable; it dies
-while the write is under way, of which nobody knows whether it was done.
+A first run of an uneventful world counts what its voters make durable; in every second seed its owner dies midway,
+so that another adopts what it left. Then the world is lived again for each of those writes: the reply is lost and
+the same boot is asked again; the process dies once it is durable; it dies while the write is under way, of which
+nobody knows whether it was done.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from collections.abc import Sequence
 from bridge.proposal import Event, SendAppend, SendClaim, SendPreVote
 from tests.simulation.clients import Client
 from tests.simulation.disk import Stored
+from tests.simulation.hand import Hand
 from tests.simulation.network import Message
 from tests.simulation.options import Options
 from tests.simulation.scenarios.scenario import Scenario, play
@@ -20,6 +22,7 @@ from tests.simulation.scenarios.story import SHORT, Story
 from tests.simulation.voter import Asked, Voter
 
 REPLY_LOST, NEW_BOOT, TORN = "reply lost, asked again in the same boot", "dead once durable", "dead while written"
+OWNER_DIES_AT = 5
 WAYS = (REPLY_LOST, NEW_BOOT, TORN)
 
 
@@ -35,6 +38,7 @@ class VoterWrites(Story):
     def __init__(self, seed: int, at: int = 0, way: str = "") -> None:
         super().__init__(seed, Options(safety_ms=5_000), SHORT)
         self.at, self.way = at, way
+        self.owner_dies = seed % 2 == 1
         self.writes = 0
         self.struck: Voter | None = None
         self.struck_step = self.struck_boot = 0
@@ -43,6 +47,14 @@ class VoterWrites(Story):
 
     def begin(self) -> None:
         self.client(self.rng.choice(self.world.sidecars), Client)
+
+    def committed(self, hand: Hand, seq: int) -> None:
+        if self.owner_dies and seq >= OWNER_DIES_AT:
+            self.owner_dies = False
+            self.soon("the owner dies", self.kill, hand.car, 2_500)
+
+    def owns(self, hand: Hand) -> None:
+        self.fired["written by a later owner too"] += hand.fence.n > 1
 
     def fate(self, message: Message) -> Sequence[int] | None:
         struck = self.struck
@@ -103,6 +115,7 @@ def story(seed: int) -> tuple[int, Counter[str]]:
 SCENARIO = Scenario(
     2, "crash between each voter write and its reply, same-boot retry and new boot", "voter_writes", story,
     (*WAYS, "asked again in the same boot", "asked again in a new boot", "it was the owner's own voter",
+     "written by a later owner too",
      "written but not answered", "unsynced write lost"),
     2,
 )  # fmt: skip
