@@ -1,7 +1,8 @@
 """One message at two sidecars at once: the dispatch, every answer and the wish to cancel.
 
 Both fronts stand for a task that neither has heard of; one wins, the other attaches. Later messages reach two
-fronts in the same moment, in some worlds while the owner falls or one of the two is cut off. Whatever happens each
+fronts in the same moment, in some worlds while the owner falls or one of the two is cut off. The voters are three
+peers, one for all, or a pair. Whatever happens each
 message stands in the journal once, and where nothing fails the agent is asked once.
 """
 
@@ -15,12 +16,15 @@ from bridge.jsontext import parse_stored
 from bridge.proposal import Event, SendClaim, SendPreVote
 from tests.simulation.clients import Client
 from tests.simulation.kernel import MS
+from tests.simulation.options import Options
 from tests.simulation.scenarios.scenario import Scenario, play
 from tests.simulation.scenarios.story import Story
 from tests.simulation.sidecar import Sidecar
 from tests.simulation.voter import Asked, Voter
 
 NOTHING, OWNER_FALLS, FRONT_CUT_OFF, CANCELED = "nothing fails", "owner falls", "front cut off", "cancel"
+#: Sidecars, voters of a handoff, whether each is the other's: three peers, one voter for all, a pair.
+MODES = ((3, 3, False), (3, 1, False), (2, 1, True))
 
 
 class Doubled(Client):
@@ -44,7 +48,8 @@ class OneMessageTwice(Story):
     """The story."""
 
     def __init__(self, seed: int) -> None:
-        super().__init__(seed)
+        hosts, voters, pair = MODES[seed // 4 % len(MODES)]
+        super().__init__(seed, Options(sidecars=hosts, voters=voters, pair=pair, safety_ms=6_000))
         self.what = (NOTHING, OWNER_FALLS, FRONT_CUT_OFF, CANCELED)[seed % 4]
         self.candidates: list[str] = []
 
@@ -105,7 +110,8 @@ def story(seed: int) -> tuple[int, Counter[str]]:
 
 SCENARIO = Scenario(
     9, "concurrent repeats of one message at two sidecars", "one_message_twice", story,
-    ("two candidates for one message", "one message at two fronts", "repeat attached", "one call of the agent",
+    ("two candidates for one message", "dispatch met another", "one message at two fronts", "repeat attached",
+     "one call of the agent",
      OWNER_FALLS, FRONT_CUT_OFF, "cancel wished", "ended: canceled"),
     40,
 )  # fmt: skip
