@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 STRIKES = (
     "partition", "kill", "power", "pause", "disk_dead", "disk_lost", "jump", "freeze", "agent_kill",
-    "agent_breaks", "client_moves", "cancel", "cut_off", "move", "purge",
+    "agent_breaks", "client_moves", "cancel", "cut_off", "drain", "move", "purge",
 )  # fmt: skip
 
 
@@ -96,6 +96,12 @@ class Faults:
             self.kernel.fired["killed"] += 1
             host.end()
             self._restart_later(host)
+
+    def _drain(self) -> None:
+        host = self._host()
+        if host is not None and host in self.world.sidecars:
+            car = self.world.sidecars[self.world.sidecars.index(host)]
+            self.kernel.after(1, car, f"{car.name} drains", car.drain)
 
     def _power(self) -> None:
         host = self._host()

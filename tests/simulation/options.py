@@ -18,7 +18,7 @@ NAMES = "abcdefghij"
 FAULTS = (
     "loss", "repeat", "slow", "partition", "kill_effect", "kill", "power", "pause", "disk_dead", "disk_lost",
     "drift", "jump", "freeze", "agent_kill", "agent_hang", "agent_breaks", "client_moves", "cancel", "twice",
-    "eager", "cut_off", "move", "receipt_lost", "late", "purge",
+    "eager", "cut_off", "drain", "move", "receipt_lost", "late", "purge",
 )  # fmt: skip
 
 

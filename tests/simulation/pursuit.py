@@ -235,6 +235,13 @@ class Pursuit(Asking):
         self.car.kernel.fired[f"orphaned: {reason}"] += 1
         hand.write([Draft(Kind.ORPHANED, write({"reason": reason, "by": self.car.name}))], self._drop)
 
+    def hand_over(self) -> None:
+        """This sidecar drains: somebody else shall go on."""
+        if self.hand.handoff.state in (State.CLAIMED, State.RUNNING, State.SUSPENDED):
+            self._orphan("drain")
+        else:
+            self.hand.when_committed(self.hand.handoff.tip.seq, self._drop)
+
     def _drop(self) -> None:
         self.hand.drop()
 

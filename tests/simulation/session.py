@@ -57,6 +57,8 @@ class Session:
 
     def tick(self) -> None:
         """Renew where it is due: at every voter of what it has, or had and wants back."""
+        if self.released:
+            return
         car, now = self._car, self._car.clock.ms()
         sets = [each.sets for each in car.hands.values()] + [each.sets for each in car.lapses.values()]
         for voter in everyone([voters for each in sets for voters in each]):

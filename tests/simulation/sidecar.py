@@ -18,6 +18,7 @@ from bridge.tombstone import Tombstone
 from tests.simulation.agents import AgentHost
 from tests.simulation.clocks import HostClock
 from tests.simulation.disk import Stored
+from tests.simulation.drain import Drain
 from tests.simulation.front import Front
 from tests.simulation.hand import Hand
 from tests.simulation.kernel import MS, Process
@@ -45,6 +46,7 @@ class Sidecar(Process):
         looks: what it has seen of journals that its voter does not keep.
         lists_held: which version of the member list each voter has said that it holds.
         session: of this life.
+        draining: it claims nothing any more, and is about to end.
         lapses: what is held back since its lease lapsed, by task.
     """
 
@@ -58,6 +60,7 @@ class Sidecar(Process):
         self.voter = Voter(world, self, self.clock, name) if votes else None
         self.hands: dict[str, Hand] = {}
         self.lapses: dict[str, Lapse] = {}
+        self.draining: Drain | None = None
         self.front = Front(self)
         self._boots = 0
         self._ticks = 0
@@ -78,7 +81,7 @@ class Sidecar(Process):
             hand.lost = True
         for lapse in self.lapses.values():
             lapse.lost = True
-        self.hands, self.lapses = {}, {}
+        self.hands, self.lapses, self.draining = {}, {}, None
         self.front.crash()
         if self.voter is not None:
             self.voter.crash()
@@ -106,7 +109,7 @@ class Sidecar(Process):
 
     def stand(self, task: str, reason: str) -> Hand | None:
         """Want a handoff; None where it is wanted already, or was in vain a moment ago."""
-        if task in self.hands or self.kernel.now < self._not_before.get(task, 0):
+        if task in self.hands or self.draining or self.kernel.now < self._not_before.get(task, 0):
             return None
         if self._behind_list() and task != MEMBERS and not self.nearest(task).entries:
             # By its list nothing can be dispatched any more; to try would keep others from it.
@@ -158,6 +161,12 @@ class Sidecar(Process):
         """The operator's command, passed on by another sidecar."""
         if task in self.hands:
             self.hands[task].standing.wanted = wanted
+
+    def drain(self) -> None:
+        """Hand over what it has, and end."""
+        if self.draining is None:
+            self.draining = Drain(self)
+            self.draining.begin()
 
     def promised(self, task: str, n: int) -> None:
         """Somebody was promised this fence."""
@@ -223,6 +232,8 @@ class Sidecar(Process):
         for lapse in list(self.lapses.values()):
             lapse.tick()
         self.front.tick()
+        if self.draining is not None:
+            self.draining.tick()
         if self._ticks % 2 == 0:
             self.sweep.run()
         self.later(TICK_MS, self._tick)

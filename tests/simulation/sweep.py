@@ -67,6 +67,7 @@ class Sweep:
             claimable=True,
             mine=mine,
             agent_ready=car.agent.alive,
+            draining=car.draining is not None,
             bound_run=BoundRun.UNKNOWN if car.reaches_run(handoff.bound) else BoundRun.GONE,
             rank=place,
             orphaned_ms=now - since,

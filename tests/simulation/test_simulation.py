@@ -26,7 +26,8 @@ EXPECTED = (
     "majority lost", "waited for a lost majority", "majority is back",
     "checkpoint", "effect done", "effect repeated: key enforced", "effect asked for", "effect unknown",
     "killed before its receipt", "review", "review resolved",
-    "orphaned: agent_gone", "orphaned: agent_hangs", "owner cut off", "lapsed output held",
+    "orphaned: agent_gone", "orphaned: agent_hangs", "owner cut off", "drained", "drained in time",
+    "orphaned: drain", "release heard", "lapsed output held",
     "answers to an owner late", "held output flushed", "held output dropped: another went on",
     "buffer full",
 )  # fmt: skip
