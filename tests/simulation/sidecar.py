@@ -119,6 +119,7 @@ class Sidecar(Process):
             return None
         known = max(stored.view.promised.n, self._used.get(task, 0))
         fence = Fence(known + 1, self.session.name)
+        self._hold_own_list()
         spot = place(self.world, self.name, task, self.voter, self.lists_held)
         if stored.entries:
             spot = Place(known_sets(((),) if spot is None else spot.sets, stored), {})
@@ -136,6 +137,12 @@ class Sidecar(Process):
             del self.hands[hand.task]
             self._not_before.pop(hand.task, None)
             self.stand(hand.task, "contact")
+
+    def _hold_own_list(self) -> None:
+        # A sidecar whose voter has no part in what it dispatches would never hear of its own list.
+        voter = self.voter
+        if voter is not None and self.world.listed and voter.stored(MEMBERS) is voter.durable(MEMBERS):
+            self.lists_held[voter.disk.identity] = voter.held_list().version
 
     def _behind_list(self) -> bool:
         """Whether somebody holds a newer member list than the voter here."""
