@@ -174,8 +174,10 @@ class Run:
         return self._emit(Show(event, None, known.count + 1 if known is not None and replaced else None))
 
     def _status(self, event: Json) -> list[Outcome]:
-        self._told.pending = None
         status = event["statusUpdate"].get("status") or {}
+        if self._told.asks_again(status):
+            return [Suspend(INPUT_REQUIRED)]
+        self._told.pending = None
         state = status.get("state") or ""
         self._told.hear(status)
         if state in TERMINAL_KIND:

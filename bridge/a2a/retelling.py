@@ -110,6 +110,13 @@ class Retelling:
                 return question.answer
         return None
 
+    def asks_again(self, status: Json) -> bool:
+        """Whether the run began at the question that clients look at, and asks it once more: it waits there."""
+        if self._fresh or self.pending is None or not self._shown.open:
+            return False
+        question = self._shown.questions[self.pending]
+        return question is self._shown.questions[-1] and same_status(question.status, status)
+
     def still_open(self, status: Json) -> bool | None:
         """Whether a question without an answer to replay has been asked already.
 

@@ -93,9 +93,13 @@ class Doer(Agent):
         self._results = {mark["key"]: mark["result"] for mark in handed if mark["phase"] == DONE}
         self._begun = {mark["key"] for mark in handed if mark["phase"] != DONE}
         self._unreported: list[Json] = []
+        self._asks_again = self.state.waiting
 
     def tell(self) -> tuple[Json, Marks] | None:
         """The next event and what it carries; None while it waits or once it has ended."""
+        if self.state.waiting and self._asks_again:
+            self._asks_again = False
+            return self._question(), NO_MARKS
         if self.state.waiting or self.state.ended:
             return None
         if self._greeted:
@@ -164,6 +168,13 @@ class Doer(Agent):
     def _reports(self) -> tuple[Json, ...]:
         reports, self._unreported = tuple(self._unreported), []
         return reports
+
+    def _question(self) -> Json:
+        # It stands at a question, and nobody has given it an answer.
+        state, text = self.state.told[-1]
+        message = {"messageId": f"q{self.style.number}", "role": "ROLE_AGENT", "parts": self._cut_text(text)}
+        self._status = {"state": state, "message": message}
+        return self._carrier()
 
     def _carrier(self) -> Json:
         # A status that is said once more because there is nothing new to say.

@@ -233,16 +233,17 @@ class Pursuit(Asking):
         self._busy = False
         self._asking += 1
         self.car.kernel.fired[f"orphaned: {reason}"] += 1
-        hand.write([Draft(Kind.ORPHANED, write({"reason": reason, "by": self.car.name}))], self._drop)
+        hand.write([Draft(Kind.ORPHANED, write({"reason": reason, "by": self.car.name}))], self.drop)
 
     def hand_over(self) -> None:
         """This sidecar drains: somebody else shall go on."""
         if self.hand.handoff.state in (State.CLAIMED, State.RUNNING, State.SUSPENDED):
             self._orphan("drain")
         else:
-            self.hand.when_committed(self.hand.handoff.tip.seq, self._drop)
+            self.hand.when_committed(self.hand.handoff.tip.seq, self.drop)
 
-    def _drop(self) -> None:
+    def drop(self) -> None:
+        """It was given up, under whatever fence that was recorded."""
         self.hand.drop()
 
     def _end(self, state: str, reason: str, bound: Json | None) -> None:

@@ -114,6 +114,19 @@ def test_a_step_behind_an_answer_that_was_sent_waits_for_nothing() -> None:
     assert story.again().owed is None
 
 
+def test_a_run_that_begins_at_an_open_question_and_asks_it_once_more_waits_there() -> None:
+    """Its step is durable and that it waits is not: the run is begun again, and clients look at the question."""
+    story = Story()
+    story.tell(status("INPUT_REQUIRED", "why"))
+    story.answer("because")
+    story.note(story.run.receive(status("INPUT_REQUIRED", "why", "m2"), Marks("asked twice")))
+    assert story.again().owed is None
+    assert story.tell(status("INPUT_REQUIRED", "why", "m3")) == ["suspend"]
+    story.answer("once more", 2)
+    story.again()
+    assert story.tell(status("INPUT_REQUIRED", "how")) == ["input_required how", "suspend"]
+
+
 def test_a_replayed_answer_is_owed_until_it_was_sent() -> None:
     story = Story()
     story.tell(status("INPUT_REQUIRED", "why"))
