@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from bridge.session import Renewal
 from tests.simulation.kernel import MS
 
 if TYPE_CHECKING:
@@ -45,12 +46,13 @@ class Drain:
         for host in car.world.hosts:
             if host.voter is not None:
                 label = f"{car.name}>{host.name} release"
-                car.world.network.send(car, host, 0, label, self._arrives, host)
+                car.world.network.send(car, host, 0, label, self._arrives, host, car.session.renewal)
         car.later(LAST_MS, self._end)
 
-    def _arrives(self, host: Sidecar | Database) -> None:
+    def _arrives(self, host: Sidecar | Database, renewal: Renewal) -> None:
+        # A late one names the session that sent it, and not the one that this sidecar has by then.
         if host.voter is not None:
-            host.voter.release(self._car.session.renewal)
+            host.voter.release(renewal)
 
     def _end(self) -> None:
         self._car.kernel.fired["drained"] += 1

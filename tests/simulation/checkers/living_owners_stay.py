@@ -1,6 +1,7 @@
 """A living owner is not disturbed by a candidate that cannot win; nobody wins while the owner counts on its lease.
 
-No voter is sent a claim before a majority has said that it would grant it. And as long as an owner believes that
+No voter is sent a claim before a majority has said that it would grant it, and a claim that is refused changes
+nothing. And as long as an owner believes that
 it may act, no other session has a majority of grants above its fence. An owner that let go of the handoff or of
 its session, or that is dead, believes nothing; and where clocks stop no lease protects anybody.
 """
@@ -10,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from bridge.proposal import ClaimAnswered, Event, PreVoted
-from bridge.quorum import Granted
+from bridge.quorum import Granted, Refused
 from tests.simulation.checkers.promise import Checker
 
 if TYPE_CHECKING:
@@ -53,6 +54,10 @@ class LivingOwnersStay(Checker):
             raise self.broken(
                 f"{task}: {answer.fence} is claimed at {voter.process.name}, no majority would grant it"
             )
+        if isinstance(answer.answer, Refused) and answer.voter == voter.disk.identity:
+            promised = voter.stored(task).view.promised
+            if promised != answer.answer.promised:
+                raise self.broken(f"{task}: {voter.process.name} refuses {answer.fence}, and promises {promised}")
         if isinstance(answer.answer, Granted):
             books = self.willing if isinstance(answer, PreVoted) else self.grants
             books.setdefault(key, {})[answer.voter] = True

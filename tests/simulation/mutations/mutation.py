@@ -34,13 +34,13 @@ class Worlds(NamedTuple):
         on: kinds of fault that must be switched on.
         off: kinds of fault that must not.
         having: options that must have this value.
-        forced: options that get this value whatever was drawn. Only for what no seed draws by itself.
+        story: key of the scenario whose directed worlds are lived through instead; one seed of it may be many.
     """
 
     on: tuple[str, ...] = ()
     off: tuple[str, ...] = ()
     having: Mapping[str, Any] = {}
-    forced: Mapping[str, Any] = {}
+    story: str = ""
 
 
 ANY = Worlds()

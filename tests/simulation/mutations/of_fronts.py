@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.simulation.mutations.mutation import THREE, Edit, Mutation
+from tests.simulation.mutations.mutation import THREE, Edit, Mutation, Worlds
 
 FRONT = "tests.simulation.front"
 
@@ -32,9 +32,9 @@ FRONTS = (
     ),
     Mutation(
         "every owner calls its reads fresh",
-        "reads never go back",
+        "nothing without a majority",
         (Edit(FRONT, "fresh = hand is not None and hand.tells()", "fresh = hand is not None and hand.owner"),),
-        THREE,
+        Worlds(off=("freeze",), having={"outage": True}),
     ),
     Mutation(
         "a stream begins anew behind what was seen",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.simulation.mutations.mutation import CUT_OFF, IN_CHUNKS, THREE, Edit, Mutation, Worlds
+from tests.simulation.mutations.mutation import THREE, Edit, Mutation, Worlds
 
 PROPOSER = "bridge.proposer"
 SHIPPING = "bridge.shipping"
@@ -12,9 +12,9 @@ VOTER = "tests.simulation.voter"
 OWNERS = (
     Mutation(
         "entries of older fences counted as committed",
-        "acknowledged entries survive",
+        "committed prefixes agree",
         (Edit(PROPOSER, "return commit if commit >= self._own_from else 0", "return commit"),),
-        IN_CHUNKS,
+        Worlds(story="adopted_end"),
     ),
     Mutation(
         "no seal after an adopted terminal",
@@ -60,14 +60,14 @@ OWNERS = (
                 "if False and now_ms",
             ),
         ),
-        IN_CHUNKS,
+        Worlds(on=("slow",), having={"voters": 3, "suspicion": 1.0, "bounds": (1, 1 << 20)}),
         "a held grant keeps others from writing meanwhile; entries of a newer fence are refused where they stand",
     ),
     Mutation(
         "seq before fence when tips are compared",
         "committed prefixes agree",
         (Edit(PROPOSER, "key=lambda tip: (tip.fence, tip.seq)", "key=lambda tip: (tip.seq, tip.fence)"),),
-        CUT_OFF,
+        Worlds(on=("partition", "kill"), having={"voters": 3, "suspicion": 1.0}),
     ),
     Mutation(
         "any granted journal is adopted",
@@ -86,7 +86,7 @@ OWNERS = (
                 "        self._copies[voter].acked = min(answer.tip.seq, len(self._log))\n",
             ),
         ),
-        CUT_OFF,
+        Worlds(story="three_fences"),
     ),
     Mutation(
         "an acknowledgement not bound to its fence",
@@ -105,7 +105,7 @@ OWNERS = (
                 "self.hands.get(hand.task, hand).heard(sent_ms, asked.voter, answer, stands)",
             ),
         ),
-        Worlds(on=("slow",), having={"voters": 3, "suspicion": 1.0, "slow_ms": 1_500}),
+        Worlds(on=("slow", "loss"), having={"voters": 3, "suspicion": 1.0, "slow_ms": 1_500}),
         "an answer reaches only the candidacy that asked, and a hash that is not its own stops the owner",
     ),
     Mutation(

@@ -14,6 +14,18 @@ AT_ONCE = Edit(ASKING, "write(body))], ask)", "write(body))])\n        ask()")
 RUNS = (
     Mutation("an agent is asked before that is recorded", "runs begin after the claim", (AT_ONCE,)),
     Mutation(
+        "an owner asks its agent although its lease has lapsed",
+        "one owner acts at a time",
+        (
+            Edit(
+                ASKING,
+                "if not self.hand.fresh():\n                self.car.later(AGAIN_MS, ask)",
+                "if False:\n                self.car.later(AGAIN_MS, ask)",
+            ),
+        ),
+        Worlds(on=("slow",), off=("freeze",), having={"slow_ms": 1_500}),
+    ),
+    Mutation(
         "a recoverer acts before its claim commits",
         "runs begin after the claim",
         (
@@ -101,7 +113,7 @@ RUNS = (
         "a claim resets a review",
         "a review waits for an operator",
         (Edit("bridge.handoff", "Kind.CLAIMED: State.REVIEW,", "Kind.CLAIMED: State.CLAIMED,"),),
-        Worlds(having={"errands": True}),
+        Worlds(on=("kill",), having={"errands": True}),
     ),
     Mutation(
         "what the last run did not make stays",
@@ -118,5 +130,6 @@ RUNS = (
                 "elif False:",
             ),
         ),
+        Worlds(on=("cut_off",)),
     ),
 )

@@ -13,10 +13,11 @@ SESSIONS = (
         "no booted-voter wait",
         "one owner acts at a time",
         (Edit(LEASE, "return now_ms < booted_ms + ttl_ms + margin_ms", "return False"),),
+        Worlds(story="lease_edges"),
     ),
     Mutation(
         "owner counts its lease from receipt",
-        "one owner acts at a time",
+        "living owners stay",
         (
             Edit(
                 "tests.simulation.session",
@@ -29,10 +30,11 @@ SESSIONS = (
                 "self._hand.car.clock.ms()",
             ),
         ),
+        Worlds(on=("slow",), off=("freeze",)),
     ),
     Mutation(
         "a living holder does not stand in the way",
-        "one owner acts at a time",
+        "living owners stay",
         (Edit(LEASE, "return not live(holder, now_ms, boot=boot)", "return True"),),
     ),
     Mutation(
@@ -45,5 +47,6 @@ SESSIONS = (
         "no proof of ownership after a lapse",
         "one owner acts at a time",
         (Edit("bridge.session", "if ms >= self._unbroken_ms.get(voter, ms + 1)]", "if voter in self._leases]"),),
+        Worlds(story="lease_edges"),
     ),
 )

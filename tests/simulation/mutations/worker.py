@@ -14,26 +14,28 @@ import json
 import random
 import sys
 import time
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tests.simulation.mutations.catalogue import MUTATIONS
-from tests.simulation.mutations.mutation import OWN, Mutation, Worlds
+from tests.simulation.mutations.mutation import OWN, Worlds
 from tests.simulation.mutations.patch import apply, is_broken
 
 if TYPE_CHECKING:
-    from tests.simulation.options import Options
     from tests.simulation.world import World
 
 DRAWS_MAX = 2_000  # a seed of these worlds must come that often, or the selection selects nothing
 
 
-def seeds(worlds: Worlds) -> Iterator[tuple[int, Options | None]]:
-    """Seeds of such worlds, in order, with the options where they are not the drawn ones."""
+def seeds(worlds: Worlds) -> Iterator[int]:
+    """Seeds of such worlds, in order."""
     from tests.simulation.options import drawn
 
     seed = last = 0
+    while worlds.story:
+        yield seed
+        seed += 1
     while seed - last < DRAWS_MAX:
         options = drawn(random.Random(seed))
         if (
@@ -41,19 +43,30 @@ def seeds(worlds: Worlds) -> Iterator[tuple[int, Options | None]]:
             and not any(options.has(fault) for fault in worlds.off)
             and all(getattr(options, name) == value for name, value in worlds.having.items())
         ):
-            yield seed, replace(options, **worlds.forced) if worlds.forced else None
+            yield seed
             last = seed
         seed += 1
     raise LookupError(f"no seed from {last} to {seed} is {worlds}")
 
 
-def broken_by(world: World) -> tuple[str, str] | None:
-    """Live through a world: whose promise was broken, and how."""
+def life(worlds: Worlds, seed: int) -> Callable[[], object]:
+    """What lives through a seed."""
+    if worlds.story:
+        from tests.simulation.scenarios.__main__ import SCENARIOS
+
+        return partial(next(each for each in SCENARIOS if each.key == worlds.story).play, seed)
+    from tests.simulation.world import World
+
+    return World(seed).run
+
+
+def broken_by(live: Callable[[], object]) -> tuple[str, str] | None:
+    """Live through something: whose promise was broken, and how."""
     from bridge.errors import BridgeError, InvariantViolation
     from tests.simulation.checkers.promise import Broken
 
     try:
-        world.run()
+        live()
     except Broken as broken:
         return str(broken).partition(":")[0], str(broken)
     except (InvariantViolation, BridgeError) as stopped:
@@ -70,13 +83,11 @@ def search(promise: str, worlds: Worlds, seeds_max: int) -> dict[str, Any]:
         ``ran``: how many worlds; ``caught``: promise, seed and what was said; ``first``: the same of whatever was
         seen before, with the number of worlds until then; ``seconds``.
     """
-    from tests.simulation.world import World
-
     began = time.monotonic()
     found: dict[str, Any] = {"ran": 0, "caught": None, "first": None, "others": {}}
-    for seed, options in seeds(worlds):
+    for seed in seeds(worlds):
         found["ran"] += 1
-        seen = broken_by(World(seed, options))
+        seen = broken_by(life(worlds, seed))
         if seen is not None:
             note = {"promise": seen[0], "seed": seed, "said": seen[1][:300], "ran": found["ran"]}
             found["first"] = found["first"] or note
@@ -90,15 +101,14 @@ def search(promise: str, worlds: Worlds, seeds_max: int) -> dict[str, Any]:
     return found
 
 
-def show(mutation: Mutation | None, worlds: Worlds, seed: int) -> None:
-    """One world, with its trace."""
-    from tests.simulation.world import World
-
-    options = next(options for each, options in seeds(worlds) if each == seed)
-    world = World(seed, options)
-    seen = broken_by(world)
-    say("\n".join(world.kernel.trace))
-    say(f"seed {seed}: {world.options}")
+def show(worlds: Worlds, seed: int) -> None:
+    """One world, with its trace; of a story what was said at its end."""
+    live = life(worlds, seed)
+    seen = broken_by(live)
+    if not worlds.story:
+        world: World = live.__self__  # type: ignore[attr-defined]
+        say("\n".join(world.kernel.trace))
+        say(f"seed {seed}: {world.options}")
     say(seen[1] if seen else "every promise was kept")
 
 
@@ -121,7 +131,7 @@ def main() -> None:
     if mutation is not None:
         apply(mutation)
     if asked.seed is not None:
-        show(mutation, model.worlds, asked.seed)
+        show(model.worlds, asked.seed)
         return
     found = search(mutation.promise if mutation else "", model.worlds, asked.seeds or model.seeds_max)
     if mutation is not None:
