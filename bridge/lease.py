@@ -52,7 +52,7 @@ _PROOF = (Evidence.RELEASED, Evidence.NEWER_BOOT, Evidence.LOCK_FREED)
 
 def renewed(lease: Lease, at_ms: int) -> Lease:
     """The lease after a renewal sent (owner) or received (voter) at ``at_ms``; an older one changes nothing."""
-    return replace(lease, since_ms=max(lease.since_ms, at_ms))
+    return lease if at_ms <= lease.since_ms else replace(lease, since_ms=at_ms)
 
 
 def live(lease: Lease, now_ms: int, *, boot: str = "") -> bool:

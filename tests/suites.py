@@ -29,10 +29,13 @@ class Suite(NamedTuple):
 # These wait for processes more than they work.
 PARALLEL = ("-n", "4", "--dist", "worksteal")
 
+# These only work, and count over a whole file what happened in it.
+BY_FILE = ("-n", "2", "--dist", "loadfile")
+
 SUITES = (
     Suite("architecture", 40),
     Suite("unit", 150, ("--cov=bridge", "--cov-branch", "--cov-fail-under=100", "--cov-report=term:skip-covered")),
-    Suite("simulation", 60),
+    Suite("simulation", 60, BY_FILE),
     Suite("model", 90),  # skipped where spin or a C compiler is missing
     Suite("contract", 60),
     Suite("integration", 180, PARALLEL),
