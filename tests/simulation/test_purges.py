@@ -20,7 +20,7 @@ from tests.simulation.kernel import MS
 from tests.simulation.late import LateClient
 from tests.simulation.network import Message
 from tests.simulation.options import MARGIN_MS, TTL_MS, Options
-from tests.simulation.scenarios.story import TASK, Story
+from tests.simulation.scenarios.story import LONG, TASK, Story
 from tests.simulation.sidecar import Sidecar
 from tests.simulation.voter import Voter
 
@@ -81,6 +81,68 @@ def test_an_old_copy_that_comes_back_after_a_purge_is_buried_or_learns_the_end()
     assert fired["repeat answered with gone"]
     assert fired["repeat answered with the end"]
     assert fired["buried: unfinished copy"]
+
+
+class Silent(Client):
+    """It never answers what it is asked, so its task waits, and its owner's session lives."""
+
+    def start(self) -> None:
+        """Nobody waits for it."""
+        super().start()
+        self.done = True
+
+    def _answer(self) -> None:
+        pass
+
+
+class MissedTheEnd(Story):
+    """One voter hears nothing of the end, nor of the purge; the owner has let go of it, and lives on."""
+
+    def __init__(self, seed: int) -> None:
+        super().__init__(seed, Options(tasks=2, safety_ms=8_000, retention_ms=300))
+        self.world.works["t1"].scripts = [LONG]
+        self.behind: Sidecar | None = None
+        self.purged = 0
+
+    def begin(self) -> None:
+        front = self.world.sidecars[0]
+        self.client(front, Client)
+        waits = Silent(self.world, "silent", "t1", front)
+        self.world.clients.append(waits)
+        self.kernel.after(MS, waits, "silent starts", waits.start)
+
+    def committed(self, hand: Hand, seq: int) -> None:
+        if self.behind is None and hand.task == TASK and seq >= 5:
+            self.behind = self.others(hand.car.name)[0]
+
+    def fate(self, message: Message) -> Sequence[int] | None:
+        asked = self.asks(message)
+        late = isinstance(asked, SendAppend) and message.args[1] == TASK and self.purged < 2
+        return () if late and message.to is self.behind else None
+
+    def synced(self, voter: Voter, task: str, stored: Stored) -> None:
+        owner = self.owner()
+        self.purged += task == TASK and stored.view.purged
+        if stored.view.purged and self.purged == 2 and owner is not None:
+            self.soon("the owner hears of it", owner.standing.prove, owner.proposer.voters)
+
+    def judge(self) -> None:
+        assert self.behind is not None
+        assert self.behind.voter is not None
+        self.linger(5_000)
+        assert self.owner() is None, "the owner holds what is purged"
+        assert self.behind.voter.durable(TASK).view.purged, "an unfinished copy waits for ever"
+
+
+def test_a_copy_that_missed_the_end_is_buried_although_its_owner_lives() -> None:
+    fired = Counter[str]()
+    for seed in range(12):
+        told = MissedTheEnd(seed).run()
+        told.judge()
+        fired += told.fired
+    assert fired["purged"] == 24
+    assert fired["buried: unfinished copy"] == 12
+    assert fired["asked for a tombstone"] >= 12
 
 
 class PurgedWhileRead(Story):
