@@ -26,7 +26,7 @@ from bridge.proposal import (
     PrefixRead,
 )
 from bridge.proposer import Proposer
-from bridge.quorum import Appended, Refused
+from bridge.quorum import Appended, Refusal, Refused
 from bridge.tombstone import tombstone_in
 from bridge.voterset import Voters
 from tests.simulation.lapse import Lapse
@@ -221,9 +221,18 @@ class Hand:
                 self._moved(effect.seq)
             case Lost():
                 self.car.promised(self.task, effect.promised.n)
+                if self.pursuit is not None and effect.reason == Refusal.FENCED:
+                    self._fenced(self.pursuit)
                 self.drop()
             case _:
                 send(self, effect)
+
+    def _fenced(self, pursuit: Pursuit) -> None:
+        # Whoever was promised more may never commit a claim: until one is known to be, the run goes on unheard.
+        over = self.handoff.state is State.ORPHANED or (self.handoff.terminal is not None and self.settled)
+        if self.lapse is None and not over:
+            self.car.kernel.fired["fenced owner held on"] += 1
+            self.lapse = Lapse(self, pursuit)
 
     def _open(self, entries: Sequence[Entry]) -> None:
         drafts = [Draft(Kind.CLAIMED, write({"owner": self.car.name, "reason": self.reason}))]

@@ -134,7 +134,7 @@ class Lapse:
         return Draft(Kind.BOUND, write(body))
 
     def _parted(self) -> None:
-        self.car.kernel.fired["held output dropped: another went on"] += 1
+        self.car.kernel.fired["held output dropped: another went on"] += len(self._held.drafts) > self._proposed
         self.drop()
 
     def written(self, hand: Hand) -> None:

@@ -144,6 +144,9 @@ def test_after_a_purge_only_its_own_entries_and_seals_are_shown() -> None:
     with pytest.raises(Broken, match="nobody has purged it"):
         checker.not_found(car, "t")
     checker.wrote(voter, "t", kept(ended(), 3), TOMBSTONE)
+    with pytest.raises(Broken, match="nobody has purged it"):
+        checker.not_found(car, "t")
+    checker.synced(voter, "t", TOMBSTONE)
     checker.not_found(car, "t")
     seal = chain(tip_of("t", ended()), Fence(2, "b.1"), 1, [Draft(Kind.CLAIMED, b"{}")])
     for entry in (*ended(), *seal):

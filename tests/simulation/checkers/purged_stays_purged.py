@@ -24,7 +24,7 @@ SEALS = (Kind.CLAIMED, Kind.VOTERS, Kind.ANSWERED)
 
 
 class PurgedStaysPurged(Checker):
-    """Hashes of each purged journal, as the first voter that purged it had it committed."""
+    """Hashes of each purged journal, as the first voter whose disk has forgotten it had it committed."""
 
     name = "purged stays purged"
 
@@ -32,6 +32,7 @@ class PurgedStaysPurged(Checker):
         super().__init__(world)
         self.books: dict[str, list[str]] = {}
         self.ends: dict[str, Entry] = {}
+        self.leaving: dict[tuple[str, str], list[Entry]] = {}
 
     def wrote(self, voter: Voter, task: str, before: Stored, after: Stored) -> None:
         if before.view.purged:
@@ -40,14 +41,19 @@ class PurgedStaysPurged(Checker):
             return
         if after.entries:
             raise self.broken(f"{task}: {voter.process.name} purges it, and keeps entries")
-        if task not in self.books:
-            kept = before.entries[: before.view.committed]
-            ends = [entry for entry in kept if entry.kind in TERMINAL]
-            if not ends:
-                raise self.broken(f"{task}: {voter.process.name} purges it without a committed end")
-            self.books[task], self.ends[task] = [entry.hash for entry in kept], ends[0]
+        if task in self.books:
+            return
+        kept = list(before.entries[: before.view.committed])
+        if not any(entry.kind in TERMINAL for entry in kept):
+            raise self.broken(f"{task}: {voter.process.name} purges it without a committed end")
+        self.leaving[voter.process.name, task] = kept
 
     def synced(self, voter: Voter, task: str, stored: Stored) -> None:
+        # Until then a crash takes it back, and with an only voter what it had not synced of the journal too.
+        if stored.view.purged and task not in self.books:
+            kept = self.leaving[voter.process.name, task]
+            self.books[task] = [entry.hash for entry in kept]
+            self.ends[task] = next(entry for entry in kept if entry.kind in TERMINAL)
         if task in self.books:
             self._look(task, voter.process.name, stored.entries[: stored.view.committed])
 
