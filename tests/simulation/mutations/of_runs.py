@@ -107,6 +107,24 @@ RUNS = (
         "an effect of which nothing is known is run again",
         "an effect has one receipt",
         (Edit("bridge.recovery", "if seen.unknown_effects:", "if False:"),),
+        Worlds(on=("receipt_lost",), having={"errands": True}),
+    ),
+    Mutation(
+        "an effect begins before its intent is recorded",
+        "runs begin after the claim",
+        (Edit(ASKING, "self.hand.when_committed(at, go)", "go()"),),
+        Worlds(having={"errands": True}),
+    ),
+    Mutation(
+        "an answer that was sent stays owed",
+        "the cut is exact",
+        (
+            Edit(
+                "bridge.a2a.reconcile",
+                'says anything more shows no sign of that itself.\n        """\n        self._told.pending = None',
+                'says anything more shows no sign of that itself.\n        """',
+            ),
+        ),
         Worlds(having={"errands": True}),
     ),
     Mutation(
