@@ -1,7 +1,9 @@
 """How journals travel between voters and candidates: in chunks, so that no message grows with a journal.
 
-A chunk is whole entries, in order; a step and its receipts are one entry and so are never split. One entry larger
-than the bound travels alone, so the largest message is the bound or the largest entry.
+A chunk is whole entries, in order; a step and its receipts are one entry and so are never split. A ``rewound``
+does not travel without the replacement that follows it: a journal may be adopted up to the end of any chunk, and a
+record of a replacement that never came would be false. One entry larger than the bound travels alone, so the
+largest message is the bound or the largest of these.
 
 Reading a prefix in chunks must end at exactly the granted (seq, hash): between two chunks the voter may have cut
 and continued its journal for somebody else. The chain shows it, and then that voter no longer has the prefix. The
@@ -14,7 +16,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from bridge.errors import BrokenChain
-from bridge.journal import Entry, Tip, check_link, genesis
+from bridge.journal import Entry, Kind, Tip, check_link, genesis
 from bridge.proposal import PrefixRead, ReadPrefix
 from bridge.quorum import VoterView
 
@@ -43,6 +45,8 @@ def chunk(log: Sequence[Entry], after: int, bounds: Bounds = DEFAULT_BOUNDS) -> 
         size += HEADER_BYTES + len(log[end].body or b"")
         if size > bounds.bytes_max and end > after:
             break
+        end += 1
+    while after < end < len(log) and log[end - 1].kind is Kind.REWOUND:
         end += 1
     return tuple(log[after:end])
 

@@ -32,6 +32,17 @@ def test_a_chunk_is_whole_entries_within_its_bounds(after: int, bounds: Bounds, 
     assert [len(entry.body or b"") for entry in chunk(LOG, after, bounds)] == sizes
 
 
+def test_a_record_of_a_replacement_never_travels_without_it() -> None:
+    kinds = [Kind.EVENT, Kind.REWOUND, Kind.REWOUND, Kind.EVENT, Kind.EVENT, Kind.REWOUND]
+    log = chain(genesis(TASK), ONE, 1, [Draft(kind, b"{}") for kind in kinds])
+    sizes, after = [], 0
+    while after < len(log):
+        sizes.append(len(chunk(log, after, Bounds(entries_max=1))))
+        after += sizes[-1]
+    assert sizes == [1, 3, 1, 1]
+    assert len(chunk(log, 0, Bounds(bytes_max=2 * (HEADER_BYTES + 2)))) == 4
+
+
 def test_an_entry_without_its_body_counts_as_a_header() -> None:
     bare = [entry._replace(body=None) for entry in LOG]
     assert len(chunk(bare, 0, Bounds(bytes_max=3 * HEADER_BYTES))) == 3
