@@ -30,14 +30,15 @@ class HeldOutput:
     Args:
         base: the end of what its voters had acknowledged.
         bytes_max: bound of all held bodies together.
-        proposed: what the owner had appended behind that: it may have reached a voter, or not.
+        proposed: what the owner had appended behind that: it may have reached a voter, or not. A change of voters
+            among it is not said again: it was a command, which is given again, and no fence opens with one.
 
     Attributes:
         drafts: held back, in order.
     """
 
     def __init__(self, base: Tip, bytes_max: int = BUFFERED_BYTES_MAX, proposed: Sequence[Draft] = ()) -> None:
-        self.drafts = list(proposed)
+        self.drafts = [draft for draft in proposed if draft.kind is not Kind.VOTERS]
         self._base, self._bytes_max, self._bytes = base, bytes_max, 0
 
     def hold(self, *drafts: Draft) -> bool:

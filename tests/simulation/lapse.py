@@ -47,7 +47,8 @@ class Lapse:
         base = tip_of(hand.task, hand.log[: hand.committed])
         proposed = [Draft(entry.kind, entry.body or b"") for entry in hand.log[hand.committed :]]
         self._held = HeldOutput(base, self.car.world.options.held_bytes, proposed)
-        self._base, self._proposed = base.seq, len(proposed)
+        self._base, self._proposed = base.seq, len(self._held.drafts)
+        self._unsaid = [entry.seq for entry in hand.log[hand.committed :] if entry.kind is Kind.VOTERS]
         self._thens = hand.waits.taken()
         self._found = self._sent = self._at = 0
         self._made: Made | None = None
@@ -153,7 +154,7 @@ class Lapse:
             if self._made is not None and hand.handoff.terminal is not None:
                 hand.told(self._made)
         for at, then in self._thens:
-            index = at - self._base
+            index = at - self._base - sum(seq <= at for seq in self._unsaid)
             if index <= self._sent:
                 hand.when_committed(self._at + max(0, index - self._found), then)
             elif end:

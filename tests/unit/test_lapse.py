@@ -23,6 +23,13 @@ def test_what_was_proposed_before_the_lapse_comes_first_and_takes_no_room(known:
     assert output.flushable("s1", after((MINE, SAID[:known]))) == SAID[known:]
 
 
+@pytest.mark.parametrize("arrived", [False, True])
+def test_a_change_of_voters_is_not_said_again(arrived: bool) -> None:
+    proposed = [SAID[0], Draft(Kind.VOTERS, b'{"voters":["a"]}'), SAID[1]]
+    output = HeldOutput(tip_of("t", BEGIN), proposed=proposed)
+    assert output.flushable("s1", after((MINE, proposed if arrived else []))) == ([] if arrived else SAID[:2])
+
+
 def after(*parts: tuple[Fence, list[Draft]]) -> list[Entry]:
     log = list(BEGIN)
     for fence, drafts in parts:
