@@ -14,17 +14,6 @@ FRONTS = (
         THREE,
     ),
     Mutation(
-        "a front does not know how far it has shown",
-        "reads never go back",
-        (
-            Edit(
-                FRONT,
-                "if not known or upto < self._floor.get(task, 0):\n            reply",
-                "if not known:\n            reply",
-            ),
-        ),
-    ),
-    Mutation(
         "a restarted front believes its own disk",
         "reads never go back",
         (Edit(FRONT, "known = self.knows_all(task) or self.car.sweep.ended(task, committed)", "known = True"),),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.simulation.mutations.mutation import THREE, Edit, Mutation, Worlds
+from tests.simulation.mutations.mutation import OWN, THREE, Edit, Mutation, Worlds
 
 PROPOSER = "bridge.proposer"
 SHIPPING = "bridge.shipping"
@@ -43,17 +43,11 @@ OWNERS = (
     ),
     Mutation(
         "a read past the granted tip",
-        "fences grow along a journal",
+        OWN,
         (
             Edit(VOTER, "if not holds(stored.view, tip, stored.hash_at):", "if False:"),
             Edit(VOTER, "chunk(stored.entries[: tip.seq], after,", "chunk(stored.entries, after,"),
             Edit("bridge.catchup", "return self._at[1:] == self.tip[1:]", "return self._at.seq >= self.tip.seq"),
-            Edit("bridge.quorum", " or entry.fence > append.fence:", ":"),
-            Edit(
-                "bridge.handoff",
-                " or entry.prev != tip.hash or entry.fence < tip.fence:",
-                " or entry.prev != tip.hash:",
-            ),
             Edit(
                 "bridge.quorum",
                 "if granted is not None and granted.session != claim.candidate and now_ms",
@@ -61,13 +55,13 @@ OWNERS = (
             ),
         ),
         Worlds(on=("slow",), having={"voters": 3, "suspicion": 1.0, "bounds": (1, 1 << 20)}),
-        "a held grant keeps others from writing meanwhile; entries of a newer fence are refused where they stand",
+        "a grant that is held keeps others from writing meanwhile; a journal takes no claim below its fence",
     ),
     Mutation(
         "seq before fence when tips are compared",
-        "committed prefixes agree",
+        "every task finishes",
         (Edit(PROPOSER, "key=lambda tip: (tip.fence, tip.seq)", "key=lambda tip: (tip.seq, tip.fence)"),),
-        Worlds(on=("partition", "kill"), having={"voters": 3, "suspicion": 1.0}),
+        Worlds(story="three_fences"),
     ),
     Mutation(
         "any granted journal is adopted",
@@ -89,8 +83,8 @@ OWNERS = (
         Worlds(story="three_fences"),
     ),
     Mutation(
-        "an acknowledgement not bound to its fence",
-        "acknowledged entries survive",
+        "an answer (grant, acknowledgement) not bound to its fence",
+        "living owners stay",
         (
             Edit(PROPOSER, "return event.fence != self.fence or event.voter", "return event.voter"),
             Edit(
@@ -105,7 +99,7 @@ OWNERS = (
                 "self.hands.get(hand.task, hand).heard(sent_ms, asked.voter, answer, stands)",
             ),
         ),
-        Worlds(on=("slow", "loss"), having={"voters": 3, "suspicion": 1.0, "slow_ms": 1_500}),
+        Worlds(on=("slow",), having={"sidecars": 5, "suspicion": 1.0}),
         "an answer reaches only the candidacy that asked, and a hash that is not its own stops the owner",
     ),
     Mutation(

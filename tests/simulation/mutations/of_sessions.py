@@ -11,9 +11,9 @@ SIDECAR = "tests.simulation.sidecar"
 SESSIONS = (
     Mutation(
         "no booted-voter wait",
-        "one owner acts at a time",
+        "living owners stay",
         (Edit(LEASE, "return now_ms < booted_ms + ttl_ms + margin_ms", "return False"),),
-        Worlds(story="lease_edges"),
+        Worlds(on=("kill", "cut_off"), off=("freeze",)),
     ),
     Mutation(
         "owner counts its lease from receipt",
@@ -38,6 +38,15 @@ SESSIONS = (
         (Edit(LEASE, "return not live(holder, now_ms, boot=boot)", "return True"),),
     ),
     Mutation(
+        "a living holder does not stand in the way, and nobody looks at grants",
+        "one owner acts at a time",
+        (
+            Edit(LEASE, "return not live(holder, now_ms, boot=boot)", "return True"),
+            Edit("tests.simulation.checkers.all", "    LivingOwnersStay,\n", ""),
+        ),
+        covered="the promise that living owners stay sees the grants, before anybody can act on them",
+    ),
+    Mutation(
         "an owner never stops",
         "nothing without a majority",
         (Edit(LEASE, "return now_ms < lease.since_ms + lease.ttl_ms - lease.margin_ms", "return True"),),
@@ -45,8 +54,8 @@ SESSIONS = (
     ),
     Mutation(
         "no proof of ownership after a lapse",
-        "one owner acts at a time",
+        "living owners stay",
         (Edit("bridge.session", "if ms >= self._unbroken_ms.get(voter, ms + 1)]", "if voter in self._leases]"),),
-        Worlds(story="lease_edges"),
+        Worlds(on=("cut_off",), off=("freeze",), having={"pace_ms": 250, "voters": 3}),
     ),
 )

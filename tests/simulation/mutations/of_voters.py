@@ -27,9 +27,9 @@ VOTERS = (
     ),
     Mutation(
         "a grant does not raise promised",
-        "one session per fence",
+        "committed prefixes agree",
         (Edit(QUORUM, "view._replace(promised=claim.fence, granted", "view._replace(granted"),),
-        THREE,
+        RIVALS,
     ),
     Mutation(
         "a refusal raises promised",
@@ -75,11 +75,6 @@ VOTERS = (
         "the fold of a journal takes no claim whose n does not grow",
     ),
     Mutation(
-        "a retry of a claim is not recognised",
-        "every task finishes",
-        (Edit(QUORUM, " and claim.fence != view.promised:", ":"),),
-    ),
-    Mutation(
         "an append of an older fence is taken",
         "acknowledged entries survive",
         (Edit(QUORUM, "if append.fence < view.promised:", "if False:"),),
@@ -95,7 +90,7 @@ VOTERS = (
                 ":",
             ),
         ),
-        RIVALS,
+        Worlds(story="three_fences"),
     ),
     Mutation(
         "the tip's fence is taken from promised",
@@ -119,7 +114,7 @@ VOTERS = (
         "committed beyond what was verified",
         "committed prefixes agree",
         (Edit(QUORUM, "min(append.committed, end)", "min(append.committed, tip.seq)"),),
-        IN_CHUNKS,
+        Worlds(story="adopted_end"),
     ),
     Mutation(
         "committed going backwards",
@@ -142,7 +137,7 @@ VOTERS = (
     ),
     Mutation(
         "a cut below committed",
-        "committed prefixes agree",
+        "fences grow along a journal",
         (
             BELOW_COMMITTED,
             Edit(

@@ -25,7 +25,7 @@ from tests.simulation.mutations.patch import apply, is_broken
 if TYPE_CHECKING:
     from tests.simulation.world import World
 
-DRAWS_MAX = 2_000  # a seed of these worlds must come that often, or the selection selects nothing
+DRAWS_MAX = 20_000  # a seed of these worlds must come that often, or the selection selects nothing
 
 
 def seeds(worlds: Worlds) -> Iterator[int]:
