@@ -209,7 +209,8 @@ class Pursuit(Asking):
 
     def _tell_truth(self) -> None:
         running = self.car.agent.runs.get(self._agent_run)
-        if running is not None and running.model.state.ended and self.exact:
+        # Of a run that an agent began from a checkpoint of a run of which something was missed, that is missing too.
+        if running is not None and running.model.state.ended and self.exact and running.whole:
             self.hand.told(running.model.state)
 
     def _ended(self, ended: bool) -> None:
