@@ -209,7 +209,7 @@ class Pursuit(Asking):
 
     def _tell_truth(self) -> None:
         running = self.car.agent.runs.get(self._agent_run)
-        # Of a run that an agent began from a checkpoint of a run of which something was missed, that is missing too.
+        # What was missed of a run is missing in every run from its checkpoints, too.
         if running is not None and running.model.state.ended and self.exact and running.whole:
             self.hand.told(running.model.state)
 
