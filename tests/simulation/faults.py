@@ -186,6 +186,8 @@ class Faults:
         host.end()
         self._minted += 1
         disk = host.voter.disk
+        purged = any(stored.view.purged for stored in disk.synced.values())
+        self.kernel.fired["old copy after a purge"] += purged and not empty
         lost = disk.identity
         disk.replace(f"{host.name}!{self._minted}", empty=empty)
         self.world.voter_hosts[disk.identity] = host
