@@ -26,7 +26,7 @@ OWNERS = (
                 "return [OpenJournal(tuple(entries)), *([Committed(len(entries))] if self.ended else [])]",
             ),
         ),
-        THREE,
+        Worlds(story="adopted_end"),
     ),
     Mutation(
         "adoption twice at one fence",

@@ -37,18 +37,6 @@ SETS = (
         MOVED,
     ),
     Mutation(
-        "a dispatch placed by another list is taken",
-        "one session per fence",
-        (
-            Edit(
-                "bridge.placement",
-                'if body.get("list") == held.version and body.get("voters") == right:',
-                "if True:",
-            ),
-        ),
-        MOVED,
-    ),
-    Mutation(
         "of a pair the owner's own host need not agree",
         "one session per fence",
         (

@@ -101,8 +101,10 @@ VOTERS = (
                 "return after, Granted(view.tip, view.committed)",
                 "return after, Granted(view.tip._replace(fence=view.promised), view.committed)",
             ),
+            BELOW_COMMITTED,
         ),
         IN_CHUNKS,
+        "a voter stops before it changes what is committed",
     ),
     Mutation(
         "an unknown voter id votes",
