@@ -20,7 +20,7 @@ from bridge.a2a.extension import NO_MARKS, Marks
 from bridge.a2a.outcomes import Finish, Outcome, Receipts, Replay, Reply, Rewind, Show, Step, Suspend, drafts
 from bridge.a2a.remaking import Remaking
 from bridge.a2a.retelling import Retelling
-from bridge.a2a.shown import Shown, is_bare
+from bridge.a2a.shown import Shown, is_bare, same_status, tells_of
 from bridge.a2a.snapshot import Made, artifact_differences
 
 __all__ = [
@@ -61,6 +61,25 @@ class Run:
     def owed(self) -> Json | None:
         """The ``input`` body that answers the question at which the cut was made: the run resumes with it."""
         return self._told.owed
+
+    def owes(self, task: Json) -> Json | None:
+        """The recorded answer that the running agent was not given, as its Task shows: it asks on.
+
+        It is the answer to the last question, or one that was to be replayed when the owner before fell.
+
+        Args:
+            task: a Task object of the agent.
+
+        Returns:
+            Body of the ``input`` entry; None where it waits for nothing that anybody has answered.
+        """
+        answer, number = self.shown.owed(task), self._told.pending
+        if answer is not None or number is None:
+            return answer
+        question = self.shown.questions[number]
+        if question.answer is None or tells_of(task, question.answer):
+            return None
+        return question.answer if same_status(question.status, task.get("status") or {}) else None
 
     def answer_sent(self) -> None:
         """The run has been sent the message that it may have waited for: a step from here on waits for nothing.

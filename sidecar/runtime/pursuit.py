@@ -263,7 +263,7 @@ class Pursuit:
                 if self.relay.moved > moved:
                     self.progress_at = self._node.clock.monotonic()
                 if due is not None and not self._settled():
-                    answer = self.relay.run.shown.owed(task)
+                    answer = self.relay.run.owes(task)
                     if answer is not None:
                         return Request(Ask.FOLLOW, answer)
                     if not self._forward_unheard(task, due) and self.relay.run.shown.awaits(task):

@@ -164,7 +164,7 @@ class Pursuit(Asking):
         self._take(self.run.snapshot(task))
         if self.hand.handoff.terminal is not None or self._asking != before:
             return
-        answer = self.shown.owed(task)
+        answer = self.run.owes(task)
         if answer is not None:
             self._follow(answer)
         elif self.shown.awaits(task) and self.hand.handoff.state is not State.SUSPENDED:

@@ -183,3 +183,21 @@ def test_the_agents_event_is_never_changed() -> None:
     before = copy.deepcopy(event)
     run.receive(event)
     assert event == before
+
+
+def test_an_answer_that_was_to_be_replayed_when_its_owner_fell_is_still_owed() -> None:
+    story = Story()
+    story.tell({"task": task()})
+    story.tell(status("INPUT_REQUIRED", "why"))
+    story.answer("because")
+    assert story.tell(status("WORKING", "thanks")) == ["working thanks"]
+    again = story.again()
+    asking = {"status": status("INPUT_REQUIRED", "why")["statusUpdate"]["status"], "history": []}
+    assert again.owes(asking) is None, "nobody has heard of its question yet"
+    assert story.note(again.receive(status("INPUT_REQUIRED", "why"), Marks("s"))) == ["replay because", "step"]
+    reattached = story.restart(fresh=False)
+    answer = reattached.owes(asking)
+    assert answer is not None
+    assert answer["id"] == "i1"
+    assert reattached.owes({**asking, "history": [answer["message"]]}) is None
+    assert reattached.owes({**asking, "status": {"state": "TASK_STATE_WORKING"}}) is None
