@@ -43,11 +43,12 @@ def test_neither_set_alone_commits_a_change_or_anything_behind_it(reached: tuple
     only(world, *reached)
     assert owner.committed == 3
     assert owner.changing
+    assert owner.sets == (ABC, DEF)
     world.elapse(owner)
     world.run()
     assert owner.committed == 5
     assert not owner.changing
-    assert owner.voters == DEF
+    assert (owner.voters, owner.sets) == (DEF, (DEF,))
 
 
 def test_after_the_change_the_new_set_decides_alone() -> None:

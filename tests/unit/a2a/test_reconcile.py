@@ -194,7 +194,7 @@ def test_an_answer_that_was_to_be_replayed_when_its_owner_fell_is_still_owed() -
     again = story.again()
     asking = {"status": status("INPUT_REQUIRED", "why")["statusUpdate"]["status"], "history": []}
     assert again.owes(asking) is None, "nobody has heard of its question yet"
-    assert story.note(again.receive(status("INPUT_REQUIRED", "why"), Marks("s"))) == ["replay because", "step"]
+    assert story.note(again.receive(status("INPUT_REQUIRED", "why"), Marks("s"))) == ["step", "replay"]
     reattached = story.restart(fresh=False)
     answer = reattached.owes(asking)
     assert answer is not None
