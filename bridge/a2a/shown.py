@@ -208,7 +208,12 @@ class Shown:
 
     def awaits(self, task: Json) -> bool:
         """Whether the run waits at the question that clients look at, as a Task of its agent shows."""
-        return self.open and (task.get("status") or {}).get("state") == INPUT_REQUIRED
+        status = task.get("status") or {}
+        if not self.open or status.get("state") != INPUT_REQUIRED:
+            return False
+        # A run that repeats what was told may stand at an earlier question, and a question that was answered stands
+        # on as a state without its message: neither is the one that clients look at.
+        return same_status(self.questions[-1].status, status)
 
     def begin_run(self) -> None:
         """Another run begins at the cut; nothing of what is shown is its own yet."""

@@ -51,7 +51,8 @@ class OneTerminal(Checker):
                 self.books[task] = entry
             elif end is not None and entry.seq > end.seq and entry.kind not in MAY_FOLLOW:
                 raise self.broken(f"{task}: {entry.kind} at {entry.seq} after the end")
-        self.looked[task] = max(since, seq)
+        # A tombstone has no entries: what it says of them was not looked at.
+        self.looked[task] = max(since, min(seq, len(entries)))
 
     def shown(self, car: Sidecar, task: str, entry: Entry) -> None:
         if entry.kind in TERMINAL:

@@ -108,6 +108,8 @@ def test_an_answer_is_owed_while_the_agent_asks_on_and_does_not_know_it() -> Non
     assert Shown().owed(asking) is None, "nothing was asked"
     assert shown.awaits(asking)
     assert not shown.awaits(task("WORKING"))
+    assert not shown.awaits(task("INPUT_REQUIRED", "another?"))
+    assert not shown.awaits(task("INPUT_REQUIRED")), "an answered one stands on without its message"
     assert not Shown().awaits(asking)
     shown.apply(Kind.INPUT, answer)
     assert shown.owed(asking) == answer
