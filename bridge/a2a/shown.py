@@ -211,8 +211,8 @@ class Shown:
         status = task.get("status") or {}
         if not self.open or status.get("state") != INPUT_REQUIRED:
             return False
-        # A run that repeats what was told may stand at an earlier question, and a question that was answered stands
-        # on as a state without its message: neither is the one that clients look at.
+        # A run that repeats what was told may stand at an earlier question, and one that was answered stands on as
+        # a state without its message: neither is the one that clients look at.
         return same_status(self.questions[-1].status, status)
 
     def begin_run(self) -> None:
