@@ -102,14 +102,16 @@ def find() -> Engine:
     if shutil.which("docker") and _works("docker", "info") and _works("docker", "compose", "version"):
         return Engine("docker", ["docker", "compose"])
     ci = os.environ.get("CI") == "true" and os.geteuid() == 0
-    if ci and SCRIPT.exists() and not (shutil.which("podman") and shutil.which("buildah")):
+    scripted = ["bash", str(SCRIPT), "compose"]
+    complete = shutil.which("podman") and shutil.which("buildah") and _works(*scripted, "version")
+    if ci and SCRIPT.exists() and not complete:
         done = subprocess.run(["bash", str(SCRIPT), "setup"], capture_output=True, text=True, check=False)
         if done.returncode:
             raise NoEngine(f"{SCRIPT.name} setup: {done.stderr[-400:]}")
     if not (shutil.which("podman") and shutil.which("buildah")):
         raise NoEngine("neither a Docker daemon nor podman with buildah is here")
-    if SCRIPT.exists():
-        compose = ["bash", str(SCRIPT), "compose"]
+    if _works(*scripted, "version"):
+        compose = scripted
     elif shutil.which("podman-compose"):
         compose = ["podman-compose"]
     else:
