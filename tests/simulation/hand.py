@@ -71,8 +71,7 @@ class Hand:
         self._names = place.names
         self.proposer = Proposer(task, fence, place.sets, car.world.options.bounds)
         self.handoff = Handoff.absent(task)
-        self.owner = False
-        self.lost = False
+        self.owner = self.lost = self._released = False
         self.moved_us = car.kernel.now
         self.standing = Standing(self)
         self.pursuit: Pursuit | None = None
@@ -153,7 +152,7 @@ class Hand:
     def fresh(self) -> bool:
         """Whether it may begin effects and call its reads fresh."""
         # What it gave up may be another's before it hears that this is committed.
-        if not self.owner or self.lost or self.lapse is not None or self.handoff.state is State.ORPHANED:
+        if not self.owner or self.lost or self.lapse is not None or self._released:
             return False
         return self.standing.fresh()
 
@@ -183,6 +182,7 @@ class Hand:
         effects = self.proposer.handle(Opened(self.car.clock.wall_ms(), drafts))
         for entry in self.log[before:]:
             self.handoff.apply(entry, trusted=True)
+            self._released = entry.kind is Kind.ORPHANED or (self._released and entry.kind is not Kind.CLAIMED)
         at = len(self.log)
         self.waits.add(at, then)
         for effect in effects:
