@@ -126,7 +126,8 @@ class Handoff:
         step: body of that step.
         bound: body of the last ``bound``: which agent has, or had, the run.
         inputs: bodies of the client's later messages, in order.
-        due: inputs that stand after the last binding, by position: no agent is known to have been given them.
+        due: inputs that stand after the last binding and the last question, by position: no agent is known to have
+            been given them.
         cancel: body of the first ``cancel``, a wish that outlives its owner.
         review: body of the ``review`` that is waiting for an operator.
         terminal: the entry kind that ended it.
@@ -265,6 +266,11 @@ def _step(handoff: Handoff, entry: Entry, body: Body) -> None:
     handoff.cut, handoff.step = entry.seq, body if entry.body is not None else None
 
 
+def _suspended(handoff: Handoff, _: Entry, __: Body) -> None:
+    # What a client said before it was asked is no answer: with that alone nobody could go on.
+    handoff.due = {}
+
+
 def _cancel(handoff: Handoff, _: Entry, body: Body) -> None:
     handoff.cancel = handoff.cancel or body
 
@@ -291,6 +297,7 @@ _CHANGES: Final[dict[Kind, Callable[[Handoff, Entry, Body], None]]] = {
     Kind.BOUND: _bound,
     Kind.INPUT: _input,
     Kind.STEP: _step,
+    Kind.SUSPENDED: _suspended,
     Kind.CANCEL: _cancel,
     Kind.ANSWERED: _answered,
     Kind.REVIEW: _review,

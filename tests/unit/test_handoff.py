@@ -200,6 +200,13 @@ def test_an_input_is_due_until_an_agent_is_bound_to_it() -> None:
     assert [body["id"] for body in handoff.inputs] == ["m2", "m3"]
 
 
+def test_what_was_said_before_a_question_does_not_answer_it() -> None:
+    entries = journal(*STARTED, (K.INPUT, {"id": "m2"}), K.SUSPENDED, (K.INPUT, {"id": "m3"}))
+    assert [body["id"] for body in Handoff.fold(TASK, entries[:-2]).due.values()] == ["m2"]
+    assert Handoff.fold(TASK, entries[:-1]).due == {}
+    assert [body["id"] for body in Handoff.fold(TASK, entries).due.values()] == ["m3"]
+
+
 def test_a_wish_to_cancel_outlives_its_owner_and_ends_with_the_handoff() -> None:
     entries = journal(
         *STARTED, (K.CANCEL, {"by": "a"}), (K.CANCEL, {"by": "b"}), K.ORPHANED, K.CLAIMED, K.CANCELED
