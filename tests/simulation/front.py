@@ -133,7 +133,7 @@ class Front:
             if handoff.review is not None and handoff.review["attempt"] == body["attempt"]:
                 self.car.kernel.fired["review resolved"] += 1
                 # Whoever may run it takes it from here; the owner of a review has nothing that runs.
-                hand.write([Draft(kind, write(body))], pursuit.drop)
+                hand.write([Draft(kind, write(body))], pursuit.given_up)
             return
         at = hand.recorded.get(body["id"])
         if at is None:

@@ -117,8 +117,6 @@ class Lapse:
             return None
         drafts = self._held.drafts
         self._found, self._sent = len(drafts) - len(rest), len(drafts)
-        if handoff.state is State.ORPHANED:  # the claim takes back what was given up: it is given up again
-            self._found -= 1
         opening = [self._bound(adopted, handoff)] if self._binds(adopted, handoff, rest) else []
         self._at = len(adopted) + 1 + len(opening)
         return [*opening, *drafts[self._found :]]

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
 Json = dict[str, Any]
 HANG_MS = 1_500
+GIVEN_UP = (Kind.ORPHANED, Kind.RESOLVED)
 LIMITS = Limits()
 
 
@@ -234,7 +235,17 @@ class Pursuit(Asking):
         self._busy = False
         self._asking += 1
         self.car.kernel.fired[f"orphaned: {reason}"] += 1
-        hand.write([Draft(Kind.ORPHANED, write({"reason": reason, "by": self.car.name}))], self.drop)
+        hand.write([Draft(Kind.ORPHANED, write({"reason": reason, "by": self.car.name}))], self.given_up)
+
+    def given_up(self) -> None:
+        """What gives it up is committed. A claim of this session behind that took it back: it is given up anew."""
+        ends = (
+            entry.kind for entry in reversed(self.hand.log) if entry.kind in GIVEN_UP or entry.kind is Kind.CLAIMED
+        )
+        if next(ends) in GIVEN_UP:
+            self.drop()
+        else:
+            self._orphan("given_up")
 
     def hand_over(self) -> None:
         """This sidecar drains: somebody else shall go on."""
@@ -244,7 +255,7 @@ class Pursuit(Asking):
             self.hand.when_committed(self.hand.handoff.tip.seq, self.drop)
 
     def drop(self) -> None:
-        """It was given up, under whatever fence that was recorded."""
+        """Nothing more is done for it here."""
         self.hand.drop()
 
     def _end(self, state: str, reason: str, bound: Json | None) -> None:
