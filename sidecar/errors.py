@@ -8,7 +8,8 @@
     │   ├── StoreFull          store_full           no space left
     │   ├── StoreCorrupt       store_corrupt        the file is not a database, or is damaged
     │   ├── SchemaNewer        store_schema_newer   written by a newer release
-    │   └── NetworkFilesystem  store_network_fs     locks cannot be trusted there
+    │   ├── NetworkFilesystem  store_network_fs     locks cannot be trusted there
+    │   └── PeerUnavailable    peer_unavailable     a peer does not answer; the outcome is unknown
     ├── Fenced                 fenced               another session owns the handoff
     ├── AgentError             agent                the agent could not be used (see ports.RunEnd for streams)
     │   ├── AgentUnavailable   agent_unavailable    it refuses connections
@@ -93,6 +94,13 @@ class NetworkFilesystem(StoreError):
     """The store lies on a file system whose locks cannot be trusted."""
 
     code = "store_network_fs"
+
+
+class PeerUnavailable(StoreError):
+    """A peer does not answer, or its connection broke: whether it did what was asked is unknown."""
+
+    code = "peer_unavailable"
+    retryable = True
 
 
 class Fenced(SidecarError):

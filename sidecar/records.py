@@ -63,6 +63,55 @@ class TaskView:
     finished: bytes | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Riders:
+    """What travels to a voter with an append and is no part of the journal.
+
+    Attributes:
+        view: the row for reads. A voter shows it only once it knows ``view_seq`` to be committed.
+        view_seq: journal position that the view was made at.
+        keys: message keys that the entries establish or answer; a voter has them at once.
+        inbox: ids of inbox rows that the entries take in; of the sender's own file, another voter ignores them.
+    """
+
+    view: TaskView | None = None
+    view_seq: int = 0
+    keys: tuple[KeyRow, ...] = ()
+    inbox: tuple[int, ...] = ()
+
+
+NO_RIDERS = Riders()
+
+
+@dataclass(frozen=True, slots=True)
+class SessionCard:
+    """What a sidecar says of itself with every renewal.
+
+    Attributes:
+        name: the sidecar's, in every life.
+        session: boot nonce of this life.
+        incarnation: which life; grows with each.
+        group: agents that can continue each other's tasks.
+        role: voter, standby or gateway.
+        url: where A2A clients reach it.
+        peer_url: where other sidecars reach it.
+        ready: its agent can be used.
+        draining: it is leaving and takes no new work.
+        capacity: how many more handoffs it would take.
+    """
+
+    name: str
+    session: str
+    incarnation: int
+    group: str = ""
+    role: str = ""
+    url: str = ""
+    peer_url: str = ""
+    ready: bool = False
+    draining: bool = False
+    capacity: int = 0
+
+
 class Frame(NamedTuple):
     """One journalled event as clients see it.
 
