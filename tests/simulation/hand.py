@@ -31,7 +31,7 @@ from bridge.tombstone import tombstone_in
 from bridge.voterset import Voters
 from tests.simulation.lapse import Lapse
 from tests.simulation.membership import Place
-from tests.simulation.pursuit import Pursuit
+from tests.simulation.pursuit import GIVEN_UP, Pursuit
 from tests.simulation.sending import dispatch, dispatches, send
 from tests.simulation.standing import Standing
 from tests.simulation.waits import Waits
@@ -182,7 +182,7 @@ class Hand:
         effects = self.proposer.handle(Opened(self.car.clock.wall_ms(), drafts))
         for entry in self.log[before:]:
             self.handoff.apply(entry, trusted=True)
-            self._released = entry.kind is Kind.ORPHANED or (self._released and entry.kind is not Kind.CLAIMED)
+            self._released = entry.kind in GIVEN_UP or (self._released and entry.kind is not Kind.CLAIMED)
         at = len(self.log)
         self.waits.add(at, then)
         for effect in effects:
