@@ -94,11 +94,7 @@ TRANSITIONS: Final[dict[State, dict[Kind, State]]] = {
         Kind.REVIEW: State.REVIEW,  # the answer has come, and of what the lost run did before nobody knows enough
         **_ENDS,
     },
-    State.ORPHANED: {
-        **_anywhere(State.ORPHANED),
-        Kind.CLAIMED: State.CLAIMED,
-        Kind.EXPIRED: State.EXPIRED,
-    },
+    State.ORPHANED: {**_anywhere(State.ORPHANED), Kind.CLAIMED: State.CLAIMED, Kind.EXPIRED: State.EXPIRED},
     State.REVIEW: {
         **_anywhere(State.REVIEW),
         Kind.CLAIMED: State.REVIEW,  # nothing resets a review but its resolution
@@ -126,8 +122,7 @@ class Handoff:
         step: body of that step.
         bound: body of the last ``bound``: which agent has, or had, the run.
         inputs: bodies of the client's later messages, in order.
-        due: inputs that stand after the last binding and the last question, by position: no agent is known to have
-            been given them.
+        due: inputs after the last binding and question, by position: no agent is known to have been given them.
         cancel: body of the first ``cancel``, a wish that outlives its owner.
         review: body of the ``review`` that is waiting for an operator.
         terminal: the entry kind that ended it.
@@ -279,12 +274,8 @@ def _answered(handoff: Handoff, entry: Entry, body: Body) -> None:
     handoff.answered[_text(entry, body, "messageId")] = True
 
 
-def _review(handoff: Handoff, _: Entry, body: Body) -> None:
-    handoff.review = body
-
-
-def _resolved(handoff: Handoff, _: Entry, __: Body) -> None:
-    handoff.review = None
+def _review(handoff: Handoff, entry: Entry, body: Body) -> None:
+    handoff.review = body if entry.kind is Kind.REVIEW else None
 
 
 def _ended(handoff: Handoff, entry: Entry, _: Body) -> None:
@@ -301,6 +292,6 @@ _CHANGES: Final[dict[Kind, Callable[[Handoff, Entry, Body], None]]] = {
     Kind.CANCEL: _cancel,
     Kind.ANSWERED: _answered,
     Kind.REVIEW: _review,
-    Kind.RESOLVED: _resolved,
+    Kind.RESOLVED: _review,
     **{kind: _ended for kind in Kind if kind in TERMINAL},
 }
