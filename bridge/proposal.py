@@ -130,10 +130,13 @@ class Opened:
     Attributes:
         at: milliseconds since 1970 UTC, for people.
         drafts: what to append.
+        ready: instead of both, entries that the owner has chained to its journal itself: it folds what it writes
+            before it sends it, and nothing is to be hashed twice.
     """
 
     at: int
-    drafts: Sequence[Draft]
+    drafts: Sequence[Draft] = ()
+    ready: Sequence[Entry] = ()
 
 
 @dataclass(frozen=True, slots=True)

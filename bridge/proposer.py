@@ -26,7 +26,7 @@ from typing import Final
 
 from bridge.catchup import DEFAULT_BOUNDS, Bounds, Prefix
 from bridge.errors import BrokenChain
-from bridge.journal import Entry, Fence, chain, genesis, tip_of
+from bridge.journal import Entry, Fence, genesis, tip_of
 from bridge.proposal import (
     AppendAnswered,
     Began,
@@ -44,7 +44,7 @@ from bridge.proposal import (
     SendPreVote,
 )
 from bridge.quorum import Claim, Granted, Refusal, Refused
-from bridge.seal import check_drafts, ended, opening
+from bridge.seal import check_drafts, continued, ended, opening
 from bridge.shipping import Shipping
 from bridge.voterset import Voters, VoterSets, everyone, has_majority
 
@@ -147,7 +147,7 @@ class Proposer:
 
         Raises:
             InvariantViolation: the shell or a voter did what these rules exclude.
-            BrokenChain: a change of voters that names none; nothing was appended.
+            BrokenChain: a change of voters that names none, or entries that do not follow; nothing was appended.
         """
         if type(event) not in TRANSITIONS[self.stage] or self._foreign(event):
             return []
@@ -245,11 +245,10 @@ class Proposer:
     def _append(self, event: Opened) -> list[Effect]:
         first = self.stage is Stage.ADOPTED
         head = opening(self.log) if first else ()
-        kinds = [draft.kind for draft in event.drafts]
-        self._sets.check_change(event.drafts, max(self._known, self.committed), owning=self.stage is Stage.OWNING)
-        self.ended = check_drafts(self.fence, head, kinds, end=self.ended)
+        entries = continued(tip_of(self.task, self.log), self.fence, event)
+        self._sets.check_change(entries, max(self._known, self.committed), owning=self.stage is Stage.OWNING)
+        self.ended = check_drafts(self.fence, head, [entry.kind for entry in entries], end=self.ended)
         before = len(self.log)
-        entries = chain(tip_of(self.task, self.log), self.fence, event.at, event.drafts)
         self._sets.follow(entries)
         self._elect()
         for voter in self._voters:

@@ -13,8 +13,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from bridge.errors import InvariantViolation
-from bridge.journal import TERMINAL, Entry, Fence, Kind
+from bridge.errors import BrokenChain, InvariantViolation
+from bridge.journal import TERMINAL, Entry, Fence, Kind, Tip, chain
+from bridge.proposal import Opened
 
 AFTER_END: Final = (Kind.VOTERS, Kind.ANSWERED)
 """What may follow an end besides ``claimed``: nothing that a client could see."""
@@ -52,3 +53,26 @@ def check_drafts(fence: Fence, head: Sequence[Kind], kinds: Sequence[Kind], *, e
             raise InvariantViolation(f"fence {fence.n} appends {kind}{' after the end' if end else ' again'}")
         end = end or kind in TERMINAL
     return end
+
+
+def continued(tip: Tip, fence: Fence, event: Opened) -> list[Entry]:
+    """The entries that an owner's journal continues with: chained here, or as the owner has chained them.
+
+    Args:
+        tip: where its journal ends.
+        fence: under which.
+        event: what it wants to append.
+
+    Raises:
+        BrokenChain: an entry that was ready has another fence, or does not follow from what is before it. Its
+            hash is its owner's to compute, and ``verify``'s to check.
+    """
+    if not event.ready:
+        return chain(tip, fence, event.at, event.drafts)
+    seq, prev = tip.seq, tip.hash
+    for entry in event.ready:
+        seq += 1
+        if entry.seq != seq or entry.prev != prev or entry.fence != fence:
+            raise BrokenChain(entry.seq, f"fence {fence.n} does not continue entry {seq - 1} with it")
+        prev = entry.hash
+    return list(event.ready)

@@ -90,14 +90,14 @@ class VoterSets:
             return (self.newest,)
         return tuple(dict.fromkeys((*self._before, self.newest)))
 
-    def check_change(self, drafts: Sequence[Draft], committed: int, *, owning: bool) -> None:
+    def check_change(self, drafts: Sequence[Draft | Entry], committed: int, *, owning: bool) -> None:
         """Check that what is to be appended changes the voters at most once, and when it may.
 
         Raises:
             InvariantViolation: an earlier change is not committed, or the fence's own ``claimed`` is not.
             BrokenChain: the change names no set.
         """
-        changes = [named_by(kind, body) for kind, body in drafts if kind is Kind.VOTERS]
+        changes = [named_by(each.kind, each.body) for each in drafts if each.kind is Kind.VOTERS]
         if changes and (len(changes) > 1 or not owning or self.since > committed):
             raise InvariantViolation(f"a change of voters behind entry {self.since}, committed to {committed}")
 

@@ -12,9 +12,22 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
 
-from bridge.journal import Entry
+from bridge.journal import Entry, Tip
 from bridge.quorum import Append, Appended, Claim, Granted, Refused
-from sidecar.records import Caller, Frame, Json, KeyRow, ListPage, ListQuery, SendCall, Sent, TaskView
+from bridge.session import Renewal
+from sidecar.records import (
+    Caller,
+    Frame,
+    Json,
+    KeyRow,
+    ListPage,
+    ListQuery,
+    Riders,
+    SendCall,
+    Sent,
+    SessionCard,
+    TaskView,
+)
 
 
 class Voter(Protocol):
@@ -69,6 +82,44 @@ class Voter(Protocol):
         ...
 
     async def read(self, task: str, after: int = 0, limit: int = 1000) -> list[Entry]: ...
+
+
+class RemoteVoter(Protocol):
+    """One of several voters: this sidecar's own file, or a peer's.
+
+    Requests reach it in the order in which they were made, and it takes them in that order: a proof of ownership
+    rests on a renewal that went before it. An answer leaves after its disk write. Where there is none (no
+    connection, no answer in time, a disk that cannot be written) they raise ``StoreError``: the outcome is
+    unknown, which is not a refusal.
+
+    Attributes:
+        voter: id of the voter's file; a file with another id refuses what is meant for this one.
+    """
+
+    @property
+    def voter(self) -> str: ...
+
+    async def pre_vote(self, claim: Claim) -> Granted | Refused:
+        """What it would answer to this claim; changes nothing."""
+        ...
+
+    async def claim(self, claim: Claim) -> Granted | Refused: ...
+
+    async def read_prefix(self, task: str, tip: Tip, after: int) -> tuple[Entry, ...] | None:
+        """A chunk of its journal that ends in exactly this tip, committed or not; None where it has it no more."""
+        ...
+
+    def append_soon(self, append: Append, riders: Riders) -> asyncio.Future[Appended | Refused]:
+        """Queued before it returns; what a failed future leaves unknown may be sent again."""
+        ...
+
+    async def renew(self, renewal: Renewal, card: SessionCard) -> bool:
+        """A session lives; whether this voter stands by it."""
+        ...
+
+    async def release(self, renewal: Renewal) -> None:
+        """A session let go of everything."""
+        ...
 
 
 class Clock(Protocol):

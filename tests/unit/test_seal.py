@@ -2,10 +2,11 @@
 
 import pytest
 
-from bridge.errors import InvariantViolation
-from bridge.journal import Draft, Fence, Kind, chain, genesis
-from bridge.proposal import Opened
+from bridge.errors import BrokenChain, InvariantViolation
+from bridge.journal import Draft, Entry, Fence, Kind, chain, genesis, tip_of
+from bridge.proposal import Began, ClaimAnswered, Opened, PreVoted, SendAppend
 from bridge.proposer import Proposer, Stage
+from bridge.quorum import Granted
 from bridge.seal import AFTER_END, check_drafts, ended, opening
 from tests.unit.quorum_world import TASK, World
 
@@ -32,6 +33,62 @@ def test_what_a_fence_may_append() -> None:
         check_drafts(FENCE, (), [Kind.CLAIMED], end=False)
     with pytest.raises(InvariantViolation):
         check_drafts(FENCE, opening(journal), [Kind.EVENT], end=True)
+
+
+def owning() -> Proposer:
+    world = World(ABC)
+    owner = world.stand(2)
+    world.run()
+    assert owner.stage is Stage.OWNING
+    return owner
+
+
+def test_entries_that_their_owner_has_chained_itself_are_sent_as_they_are() -> None:
+    owner = owning()
+    ready = chain(
+        tip_of(TASK, owner.log), owner.fence, 7, [Draft(Kind.EVENT, b"{}"), Draft(Kind.COMPLETED, b"{}")]
+    )
+    sent = owner.handle(Opened(0, ready=ready))
+    assert [each.append.entries for each in sent if isinstance(each, SendAppend)] == [tuple(ready)] * 3
+    assert owner.log[-2:] == ready
+    assert owner.ended
+
+
+def test_a_fence_opens_with_entries_that_were_ready() -> None:
+    world = World(ABC)
+    candidate = Proposer(TASK, FENCE, (ABC,))
+    candidate.handle(Began())
+    for voter in ABC:
+        candidate.handle(PreVoted(voter, FENCE, Granted(genesis(TASK), 0)))
+    for voter in ABC:
+        candidate.handle(ClaimAnswered(voter, FENCE, Granted(genesis(TASK), 0)))
+    late = chain(genesis(TASK), FENCE, 7, [Draft(Kind.DISPATCHED, b"{}")])
+    with pytest.raises(InvariantViolation):
+        candidate.handle(Opened(0, ready=late))
+    ready = chain(genesis(TASK), FENCE, 7, [Draft(Kind.DISPATCHED, b"{}"), Draft(Kind.CLAIMED, b"{}")])
+    for effect in candidate.handle(Opened(0, ready=ready)):
+        world.carry_out(candidate, effect)
+    world.run()
+    assert candidate.stage is Stage.OWNING
+    assert world.disks["c"].entries == ready
+
+
+@pytest.mark.parametrize("wrong", ["position", "predecessor", "fence", "order"])
+def test_ready_entries_that_do_not_follow_are_refused_and_change_nothing(wrong: str) -> None:
+    owner = owning()
+    tip, drafts = tip_of(TASK, owner.log), [Draft(Kind.EVENT, b"{}"), Draft(Kind.EVENT, b"[]")]
+    right = chain(tip, owner.fence, 7, drafts)
+    ready: dict[str, list[Entry]] = {
+        "position": chain(tip._replace(seq=tip.seq + 1), owner.fence, 7, drafts),
+        "predecessor": chain(genesis(TASK)._replace(seq=tip.seq), owner.fence, 7, drafts),
+        "fence": chain(tip, Fence(3, "s3"), 7, drafts),
+        "order": right[::-1],
+    }
+    before = list(owner.log)
+    with pytest.raises(BrokenChain):
+        owner.handle(Opened(0, ready=ready[wrong]))
+    assert (owner.log, owner.stage) == (before, Stage.OWNING)
+    assert owner.handle(Opened(0, ready=right))
 
 
 def only(world: World, *names: str) -> None:
