@@ -88,8 +88,9 @@ class Pursuit(Asking):
                 car.kernel.fired["review"] += 1
                 car.kernel.fired["effect unknown"] += len(unknown)
                 body = {"reason": reason, "attempt": hand.handoff.attempts, "effects": unknown}
-                hand.write([Draft(Kind.REVIEW, write(body))])
+                # An operator looks at journals: who is killed while it writes this may have written it.
                 car.world.reviewer.called()
+                hand.write([Draft(Kind.REVIEW, write(body))])
 
     def _bound_run(self) -> BoundRun:
         bound = self.hand.handoff.bound
