@@ -70,10 +70,12 @@ class Standing:
         """Whether an owner should claim anew, above the fence that some voter has promised.
 
         That voter never takes this fence again, and its host shows nothing new for as long as this owner lives; if
-        the others are silent, nothing is committed either, while a new claim needs only those that answer.
+        the others are silent, nothing is committed either, and nothing is fresh: such an owner neither acts nor
+        gives up a run that hangs. A new claim needs only those that answer.
         """
         now = self._hand.car.kernel.now
-        if not self.fenced or (self._hand.settled and not self._behind()):
+        well = self._hand.settled and not self._behind() and (self.lapsed or self.fresh())
+        if well or not self.fenced:
             self._well_us = now
         return now - self._well_us > FENCED_MS * MS
 
