@@ -5,7 +5,9 @@
     ├── NotCanonical         not_canonical        a value without a canonical form
     ├── BrokenChain          broken_chain         an entry that does not follow from its predecessor
     ├── IllegalTransition    illegal_transition   an entry that its handoff's state does not allow
-    └── IdConflict           id_conflict          an agent named a task or context that is not its own
+    ├── IdConflict           id_conflict          an agent named a task or context that is not its own
+    ├── MalformedGossip      malformed_gossip     a gossip message out of shape or out of bounds
+    └── ForeignGossip        foreign_gossip       a gossip message of another cluster, version or addressee
     InvariantViolation                            not an Exception: the process must stop
 
 A rule that raises has changed nothing: callers may go on with the state they had.
@@ -60,6 +62,18 @@ class IdConflict(BridgeError):
     """An agent's event names a task or a context that is not the bound one."""
 
     code = "id_conflict"
+
+
+class MalformedGossip(BridgeError):
+    """A gossip message is not of the shape that its kind has, or holds a value beyond its bound."""
+
+    code = "malformed_gossip"
+
+
+class ForeignGossip(BridgeError):
+    """A gossip message is well formed and not for this member: another cluster, version, or another member's."""
+
+    code = "foreign_gossip"
 
 
 class InvariantViolation(BaseException):

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from tests.architecture import candidate_table, proof_map, rules_run, state_table
+from tests.architecture import candidate_table, gossip_table, proof_map, rules_run, state_table
 from tests.architecture.sources import ROOT
 
 PAGES = (ROOT / "bridge" / "README.md", ROOT / "tests" / "simulation" / "README.md")
@@ -21,6 +21,8 @@ DRAWINGS: Final[Mapping[str, Callable[[], str]]] = {
     "answers": candidate_table.answers,
     "moves": state_table.diagram,
     "states": state_table.table,
+    "standings": gossip_table.standings,
+    "heard": gossip_table.meanings,
     "proof": proof_map.proof_map,
     "rules": rules_run.rules_run,
     "files": rules_run.files,

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 
+from bridge.gossip.member import MOVES, News, State
 from bridge.proposer import TRANSITIONS, Stage
 from bridge.quorum import Refusal
-from tests.architecture import candidate_table, proof_map
+from tests.architecture import candidate_table, gossip_table, proof_map
 from tests.architecture.drawings import DRAWINGS, PAGES, drawn, names_in
 from tests.architecture.sources import ROOT
 from tests.model.catalogue import MUTATIONS as MODEL_MUTATIONS
@@ -38,6 +39,14 @@ def test_every_refusal_is_explained_and_said_by_some_rule() -> None:
     assert [*candidate_table.said_of(Refusal)] == [refusal.name for refusal in Refusal]
     named = set().union(*(candidate_table.refused_by(rule) for rule, _ in candidate_table.ANSWERS))
     assert named == {refusal.name for refusal in Refusal}
+
+
+def test_a_members_states_and_all_that_moves_them_are_drawn() -> None:
+    arrows = [line.strip() for line in gossip_table.standings().splitlines() if " --> " in line]
+    moves = [f"{state} --> {after}: {news}" for state, row in MOVES.items() for news, after in row.items()]
+    assert arrows[1:] == moves
+    assert [*candidate_table.said_of(State)] == [state.name for state in State]
+    assert [*candidate_table.said_of(News)] == [news.name for news in News]
 
 
 def test_every_promise_and_every_broken_rule_is_on_the_map() -> None:
