@@ -14,7 +14,7 @@ This file must not know who is alive.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha256
 from typing import NamedTuple
 
@@ -101,6 +101,26 @@ def usable(old: MemberList, holders: Sequence[str], lost: Sequence[str] = ()) ->
     behind = sum(member not in holders and member not in lost for member in old.members)
     voters = min(VOTERS_PER_HANDOFF, len(old.members))
     return 2 * min(behind, voters) <= voters
+
+
+def in_force(lists: Sequence[MemberList], held: Mapping[str, int]) -> list[MemberList]:
+    """The lists that a candidate claims by (``placed``); it places by the last of them.
+
+    Repeats of messages that were placed by any list may still come, so all are claimed by: first those that may
+    not be used yet, by which others may place already, and the one in force last.
+
+    Args:
+        lists: all that are known to have been committed, oldest first; at least one.
+        held: which version each member has said that it holds.
+    """
+    # Who was lost after a list had been made does not hold it either: the newest word of that counts for all.
+    count, lost = 1, lists[-1].lost
+    while count < len(lists):
+        holders = [member for member, version in held.items() if version >= lists[count].version]
+        if not usable(lists[count - 1], holders, lost):
+            break
+        count += 1
+    return [*lists[count:], *lists[:count]]
 
 
 def misplaced(view: VoterView, append: Append, held: MemberList) -> Refused | None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bridge.journal import Draft, Entry, Fence, Kind, chain, genesis, tip_of
 from bridge.jsontext import parse_stored, write
-from bridge.placement import MEMBERS, MemberList, chosen, member_list, paired, placed, usable
+from bridge.placement import MEMBERS, MemberList, chosen, in_force, member_list, paired, placed
 from bridge.quorum import VoterView
 from bridge.voterset import Voters, VoterSets
 from tests.simulation.disk import Stored
@@ -51,23 +51,6 @@ def lists_of(stored: Stored) -> list[MemberList]:
     committed = stored.entries[: stored.view.committed]
     named = [entry.seq for entry in committed if entry.kind in (Kind.DISPATCHED, Kind.VOTERS)]
     return [member_list(committed, seq) for seq in named]
-
-
-def in_force(lists: list[MemberList], held: Mapping[str, int]) -> list[MemberList]:
-    """The lists to claim by, the one to place by last: a newer one only once nobody can place by the one before.
-
-    Args:
-        lists: as known here.
-        held: which version each voter has said that it holds.
-    """
-    count = 1
-    while count < len(lists):
-        holders = [name for name, version in held.items() if version >= lists[count].version]
-        if not usable(lists[count - 1], holders, lists[count].lost):
-            break
-        count += 1
-    # Repeats of messages that were placed by any of them may come for as long as a world lasts.
-    return lists[count:] + lists[:count]
 
 
 def place(world: World, name: str, task: str, voter: Voter | None, held: Mapping[str, int]) -> Place | None:

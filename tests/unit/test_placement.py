@@ -6,7 +6,7 @@ import pytest
 
 from bridge.journal import Draft, Entry, Fence, Kind, chain, genesis, tip_of
 from bridge.jsontext import write
-from bridge.placement import MEMBERS, MemberList, chosen, member_list, misplaced, paired, placed, usable
+from bridge.placement import MEMBERS, MemberList, chosen, in_force, member_list, misplaced, paired, placed, usable
 from bridge.proposer import Stage
 from bridge.quorum import Append, Refusal, Refused, VoterView
 from tests.unit.quorum_world import World
@@ -71,6 +71,25 @@ def test_members_that_never_vote_again_need_not_hear_of_a_new_list() -> None:
     assert not usable(old, holders)
     assert usable(old, holders, SEVEN[3:5])
     assert not usable(old, (), SEVEN[3:5])
+
+
+FIRST, SECOND = MemberList(1, SEVEN[:5]), MemberList(4, (*SEVEN[:4], "e1"), ("e",))
+THIRD = MemberList(6, (*SEVEN[:3], "d1", "e2"), ("e", "e1", "d"))
+
+
+def test_a_list_is_placed_by_once_nobody_can_place_by_the_one_before() -> None:
+    held = dict.fromkeys(FIRST.members, 1)
+    assert in_force([FIRST], {}) == [FIRST]
+    assert in_force([FIRST, SECOND], held) == [SECOND, FIRST]
+    assert in_force([FIRST, SECOND], {**held, "a": 4, "b": 4}) == [SECOND, FIRST]
+    assert in_force([FIRST, SECOND], {**held, "a": 4, "b": 4, "c": 4}) == [FIRST, SECOND]
+
+
+def test_who_was_lost_after_a_list_was_made_keeps_no_list_from_being_used() -> None:
+    # "d" went before it held the second list: with "c", which is slow, it would keep both new lists out for ever.
+    assert in_force([FIRST, SECOND], {"a": 4, "b": 4, "c": 1}) == [SECOND, FIRST]
+    assert in_force([FIRST, SECOND, THIRD], {"a": 6, "b": 6, "c": 1}) == [FIRST, SECOND, THIRD]
+    assert in_force([FIRST, SECOND, THIRD], {"a": 6, "b": 4, "c": 4}) == [THIRD, FIRST, SECOND]
 
 
 def test_while_old_repeats_may_come_both_lists_voters_are_asked() -> None:
