@@ -42,8 +42,11 @@ _NETWORK = frozenset(
 )  # fmt: skip
 
 
-def prepare(path: Path) -> None:
+def prepare(path: Path) -> str:
     """Make a store's file ready for this release: create it, migrate it, or refuse it.
+
+    Returns:
+        The id under which it votes (``bridge.voterid``).
 
     Raises:
         NetworkFilesystem, StoreCorrupt, SchemaNewer, StoreReadOnly, StoreFull, StoreUnavailable: see their
@@ -58,6 +61,7 @@ def prepare(path: Path) -> None:
             engine = writing_engine(path)
             try:
                 _migrate_in_time(engine, path)
+                return _identity(engine)
             finally:
                 engine.dispose()
 
@@ -169,6 +173,11 @@ def _migrate(engine: Engine, path: Path) -> None:
             connection.exec_driver_sql(
                 "INSERT OR IGNORE INTO meta (name, value) VALUES ('voter', ?)", (secrets.token_hex(16),)
             )
+
+
+def _identity(engine: Engine) -> str:
+    with engine.begin() as connection:
+        return str(connection.exec_driver_sql("SELECT value FROM meta WHERE name = 'voter'").scalar_one())
 
 
 def _config() -> Any:

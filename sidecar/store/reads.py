@@ -8,22 +8,24 @@ it prevents: a read that waits for an fsync, or shows what is not durable.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
 from sqlalchemy import ColumnElement, Connection, Select, TextClause, and_, case, func, select, text, tuple_
 
-from bridge.journal import Entry
+from bridge.journal import Entry, Tip
 from bridge.quorum import VoterView
 from sidecar.failpoints import reach
 from sidecar.records import Caller, KeyRow, ListQuery, TaskView
 from sidecar.store.connect import reading_engine
 from sidecar.store.faults import translated
+from sidecar.store.held import held_of
 from sidecar.store.pieces import entries, piece
-from sidecar.store.rows import held_of
+from sidecar.store.prefix import prefix
 from sidecar.store.schema import AT_WORK, LISTED, OPEN, finished, handoffs, inbox, tasks
 
 READERS = 2
@@ -104,6 +106,10 @@ class Reads:
         if bytes_max is not None:
             return (await self.run(lambda connection: piece(connection, task, after, limit, bytes_max)))[0]
         return await self.run(lambda connection: entries(connection, task, after, limit))
+
+    async def prefix(self, task: str, tip: Tip, after: int) -> tuple[Entry, ...] | None:
+        """A chunk of the journal up to exactly this tip, committed or not; None where that is not here."""
+        return await self.run(lambda connection: _prefix(connection, self._boot, task, tip, after))
 
     async def view(self, task: str) -> TaskView | None:
         """The row that reads use, with the final Task once there is one."""
@@ -207,6 +213,22 @@ def _view(connection: Connection, task: str) -> TaskView | None:
     return TaskView(id_, tenant, principal, context, state, task_state, status_at, bool(listed), body)
 
 
+def _prefix(connection: Connection, boot: str, task: str, tip: Tip, after: int) -> tuple[Entry, ...] | None:
+    with _snapshot(connection):
+        rows = _handoffs(connection, boot, handoffs.c.task == task)
+        view = rows[0].voter if rows else VoterView.empty(task)
+        return prefix(connection, view, task, tip, after)
+
+
+@contextmanager
+def _snapshot(connection: Connection) -> Iterator[None]:
+    connection.exec_driver_sql("BEGIN")
+    try:
+        yield
+    finally:
+        connection.exec_driver_sql("COMMIT")
+
+
 def _views(connection: Connection, statement: Select[Any]) -> list[TaskView]:
     return [
         TaskView(
@@ -229,7 +251,8 @@ def _handoffs(connection: Connection, boot: str, condition: ColumnElement[bool] 
         held = held_of(row, boot)
         rows.append(
             HandoffRow(
-                held.task, held.view, held.view.tip.fence.session, held.released, held.terminal_seq > 0,
+                held.task, held.view, held.view.tip.fence.session, held.released,
+                0 < held.terminal_seq <= held.view.committed,
                 row.state or "", row.task_state or "", row.status_at or 0,
             )
         )  # fmt: skip
@@ -253,12 +276,9 @@ def _list(
     if query.page_after is not None:
         page = page.where(tuple_(tasks.c.status_at, tasks.c.task) < tuple_(*query.page_after))
     page = page.order_by(tasks.c.status_at.desc(), tasks.c.task.desc()).limit(query.page_size + 1)
-    connection.exec_driver_sql("BEGIN")  # the page and the total are of one snapshot
-    try:
+    with _snapshot(connection):  # the page and the total are of one
         views = _views(connection, page)
         total = connection.execute(select(func.count()).select_from(tasks).where(matching)).scalar_one()
-    finally:
-        connection.exec_driver_sql("COMMIT")
     more = len(views) > query.page_size
     views = views[: query.page_size]
     return views, total, (views[-1].status_at, views[-1].task_id) if more else None

@@ -10,66 +10,28 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
-from bridge.journal import TERMINAL, Entry, Fence, Kind, Tip
+from bridge.journal import Entry, Fence
 from bridge.quorum import VoterView
-from sidecar.records import KeyRow, TaskView
+from sidecar.records import KeyRow, Riders, TaskView
 from sidecar.store.bulk import Bulk
+from sidecar.store.changes import Changes
+from sidecar.store.held import COLUMNS, Held, flatten, held_of, row_of
+from sidecar.store.heldback import HeldBack, Later
+from sidecar.store.pieces import journal
 from sidecar.store.schema import first_position, last_position
 
 HELD_MAX = 4_000
 
-_TELLING = TERMINAL | {Kind.ORPHANED, Kind.CLAIMED}  # kinds that the row itself remembers
-
-_HANDOFF_COLUMNS = (
-    "id, task, promised_n, promised_session, tip_n, tip_session, tip_seq, tip_hash, committed, "
-    "granted_n, granted_session, granted_until_ms, granted_boot, terminal_seq, purged, released"
-)
-_READ_HANDOFF = f"SELECT {_HANDOFF_COLUMNS} FROM handoffs WHERE task = ?"  # noqa: S608
+_READ_HANDOFF = f"SELECT {COLUMNS} FROM handoffs WHERE task = ?"  # noqa: S608
 _ENTRIES = Bulk("entries", "position, fence_n, fence_session, kind, at, body_hash, prev, hash, body")
-_HANDOFFS = Bulk("handoffs", _HANDOFF_COLUMNS, key="id")
+_HANDOFFS = Bulk("handoffs", COLUMNS, key="id")
 _TASKS = Bulk(
     "tasks", "handoff, task, tenant, principal, context_id, state, task_state, status_at, listed", key="handoff"
 )
 _FINISHED = Bulk("finished", "handoff, body", key="handoff")
 _KEYS = Bulk("keys", "key_hash, generation, task, intent, answered", key="key_hash, generation")
-
-
-@dataclass(slots=True)
-class Held:
-    """One handoff's rows as this transaction sees them.
-
-    Attributes:
-        id: the handoff's row.
-        task: its task id.
-        view: the voter's memory.
-        terminal_seq: position of the terminal entry, 0 without.
-        released: the owner gave the handoff up (``orphaned``) and nobody has claimed it since.
-        task_view: the row for reads as it was last written from here; None: not known.
-    """
-
-    id: int
-    task: str
-    view: VoterView
-    terminal_seq: int
-    released: bool = False
-    task_view: TaskView | None = None
-
-
-class Changes(NamedTuple):
-    """What others may want to know of a commit.
-
-    Attributes:
-        tasks: those that it touched.
-        foreign: other processes had committed since the last look.
-        urgent: somebody has to act: a handoff was given up, or something waits in an inbox.
-    """
-
-    tasks: list[str]
-    foreign: bool = False
-    urgent: bool = False
 
 
 class Rows:
@@ -85,6 +47,7 @@ class Rows:
         self._version: int | None = None
         self._held: dict[str, Held] = {}
         self._next_id = 0
+        self._held_back = HeldBack()
         self._clear()
 
     def _clear(self) -> None:
@@ -95,8 +58,10 @@ class Rows:
         self._keys: dict[tuple[str, int], KeyRow] = {}
         self._inbox_done: list[int] = []
         self._inbox_new: list[tuple[str, str, bytes]] = []
-        self.touched: dict[str, None] = {}
-        self.urgent = False
+        self._due: dict[str, int] = {}
+        self._touched: dict[str, None] = {}
+        self._moved: dict[str, None] = {}
+        self._urgent = False
 
     def begin(self, connection: sqlite3.Connection) -> bool:
         """Start on a connection that has just begun its transaction.
@@ -111,6 +76,8 @@ class Rows:
             self._held.clear()
             self._next_id = 0
         self._version = version
+        for task, committed in self._due.items():  # of the last transaction, which is on disk
+            self._held_back.forget(task, committed)
         self._clear()
         return changed
 
@@ -147,6 +114,11 @@ class Rows:
         ).fetchone()
         return None if row is None else row[0].hex()
 
+    def journal(self, held: Held) -> list[Entry]:
+        """A whole journal as it stands in this transaction."""
+        self._flush_entries()
+        return journal(self.connection, held.id)
+
     def put(self, held: Held, view: VoterView, add: Sequence[Entry] = (), cut_from: int | None = None) -> None:
         """Take over a decision about a handoff; gives a new handoff its row.
 
@@ -160,17 +132,17 @@ class Rows:
             ValueError, AttributeError: an entry is malformed; nothing was changed.
         """
         id_ = held.id or self._free_id()
-        flat, terminal_seq, released = _flatten(first_position(id_), add, held, cut_from)
+        flat, terminal_seq, released = flatten(first_position(id_), add, held, cut_from)
         if cut_from is not None:
             self._cut(held, cut_from)
         if held.id == 0:
             held.id = id_
             self._next_id = id_ + 1
             self._held[held.task] = held
-        self.urgent |= released and not held.released
+        self._urgent |= released and not held.released
         held.view, held.terminal_seq, held.released = view, terminal_seq, released
         self._dirty[id_] = held
-        self.touched[held.task] = None
+        self._touched[held.task] = None
         if add:
             self._entries += flat
             self._pending.setdefault(id_, []).extend(add)
@@ -195,6 +167,43 @@ class Rows:
             held.task_view = view if view.finished is None else None
             self._views[held.id] = view
 
+    def ride(self, held: Held, fence: Fence, seq: int, riders: Riders) -> None:
+        """Take in what came with an append to one voter of several: the keys now, the rest once it is committed.
+
+        Args:
+            held: the handoff's rows, as they are with the append.
+            fence: that it came under.
+            seq: position of its last entry.
+            riders: what came with it.
+        """
+        self.key(riders.keys)
+        back, task, committed = self._held_back, held.task, held.view.committed
+        back.under(task, fence)
+        later = [Later(riders.view_seq, riders.view)] if riders.view is not None else []
+        later += [Later(seq, None, riders.inbox)] if riders.inbox else []
+        due = back.due(task, committed)
+        if due:
+            self._due[task] = committed
+        for each in (*due, *later):
+            if each.seq > committed:
+                back.add(task, fence, each)
+                continue
+            self.inbox_done(each.inbox)
+            if each.view is not None and each.seq > held.shown_seq:
+                held.shown_seq = each.seq
+                self.show(held, each.view)
+
+    def moved(self, held: Held) -> None:
+        """A peer's word moved what is committed of a handoff: its followers here do not know that yet."""
+        self._moved[held.task] = None
+
+    def tell(self, changes: Changes, *, foreign: bool) -> None:
+        """The transaction is on disk: add what others may want to know of it."""
+        changes.tasks += self._touched
+        changes.moved += self._moved
+        changes.foreign |= foreign
+        changes.urgent |= self._urgent
+
     def key(self, rows: Iterable[KeyRow]) -> None:
         """Insert or replace message keys."""
         for row in rows:
@@ -203,8 +212,8 @@ class Rows:
     def inbox_put(self, task: str, kind: str, body: bytes) -> None:
         """Put something into a handoff's inbox."""
         self._inbox_new.append((task, kind, body))
-        self.urgent = True
-        self.touched[task] = None
+        self._urgent = True
+        self._touched[task] = None
 
     def inbox_done(self, ids: Sequence[int]) -> None:
         """Delete inbox rows whose entries this transaction adds."""
@@ -214,7 +223,7 @@ class Rows:
         """Write everything; the transaction is ready to commit."""
         self._flush_entries()
         connection = self.connection
-        _HANDOFFS.run(connection, [value for held in self._dirty.values() for value in self._row(held)])
+        _HANDOFFS.run(connection, [value for held in self._dirty.values() for value in row_of(held, self._boot)])
         views = self._views
         _TASKS.run(connection, [value for id_, view in views.items() for value in _task_row(id_, view)])
         ended = [(id_, view.finished) for id_, view in views.items() if view.finished is not None]
@@ -229,47 +238,6 @@ class Rows:
         _ENTRIES.run(self.connection, self._entries)
         self._entries = []
         self._pending = {}
-
-    def _row(self, held: Held) -> tuple[Any, ...]:
-        view = held.view
-        granted = view.granted
-        return (
-            held.id, held.task, *view.promised, *view.tip.fence, view.tip.seq, bytes.fromhex(view.tip.hash),
-            view.committed, granted and granted.n, granted and granted.session, view.granted_until_ms,
-            granted and self._boot, held.terminal_seq, view.purged,
-            held.released,
-        )  # fmt: skip
-
-
-def held_of(row: Sequence[Any], boot: str) -> Held:
-    """A handoff's rows from its stored row (all columns in the schema's order)."""
-    granted = Fence(row[9], row[10]) if row[9] is not None and row[12] == boot else None
-    view = VoterView(
-        promised=Fence(row[2], row[3]),
-        tip=Tip(Fence(row[4], row[5]), row[6], row[7].hex()),
-        committed=row[8],
-        granted=granted,
-        granted_until_ms=row[11] if granted else 0,
-        purged=bool(row[14]),
-    )
-    return Held(row[0], row[1], view, row[13], bool(row[15]))
-
-
-def _flatten(base: int, add: Sequence[Entry], held: Held, cut_from: int | None) -> tuple[list[Any], int, bool]:
-    flat: list[Any] = []
-    terminal_seq, released = held.terminal_seq, held.released
-    if cut_from is not None:
-        terminal_seq, released = (0 if terminal_seq >= cut_from else terminal_seq), False
-    for seq, fence, kind, at, body_hash, prev, digest, body in add:
-        flat += (
-            base + seq, fence.n, fence.session, kind.value, at,
-            bytes.fromhex(body_hash), bytes.fromhex(prev), bytes.fromhex(digest), body,
-        )  # fmt: skip
-        if kind in _TELLING:
-            released = kind is Kind.ORPHANED
-            if not terminal_seq and kind in TERMINAL:
-                terminal_seq = seq
-    return flat, terminal_seq, released
 
 
 def _task_row(id_: int, view: TaskView) -> tuple[Any, ...]:

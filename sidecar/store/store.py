@@ -23,6 +23,7 @@ from sidecar.store.connect import beside, path_of
 from sidecar.store.engine import prepare, recognise
 from sidecar.store.faults import translated
 from sidecar.store.hosttime import boot_id
+from sidecar.store.localvoter import Heard, LocalVoter
 from sidecar.store.reads import HandoffRow, InboxRow, Reads
 from sidecar.store.sessionfile import SessionFile
 from sidecar.store.sessions import Sessions
@@ -36,6 +37,7 @@ class Store:
 
     Attributes:
         path: the database.
+        voter_id: the id under which it votes (``bridge.voterid``).
         voter: this store as a voter.
         sessions: who uses the store.
         reads: reading, never behind the writer.
@@ -43,14 +45,16 @@ class Store:
         writer: the one writer of this process.
     """
 
-    def __init__(self, path: Path, files: SessionFile, holder_blocks: HolderBlocks | None) -> None:
+    def __init__(
+        self, path: Path, files: SessionFile, voter_id: str, holder_blocks: HolderBlocks | None, *, alone: bool
+    ) -> None:
         boot = boot_id()
-        self.path = path
+        self.path, self.voter_id = path, voter_id
         self.reads = Reads(path, boot)
         self.wake = Wake(beside(path, "wake"))
         self.writer = Writer(path, boot, self.wake.committed)
         self.wake.look = self.writer.look
-        self.voter = SqlVoter(self.writer, self.reads.entries, holder_blocks or files.blocks)
+        self.voter = SqlVoter(self.writer, self.reads.entries, holder_blocks or _by_sessions(files), alone=alone)
         self.sessions = Sessions(files, self.wake)
         self._closed = False
 
@@ -62,6 +66,7 @@ class Store:
         ttl_ms: int = LEASE_TTL_MS,
         margin_ms: int = LEASE_MARGIN_MS,
         holder_blocks: HolderBlocks | None = None,
+        alone: bool = True,
     ) -> Store:
         """Open a store, creating or migrating it.
 
@@ -70,14 +75,24 @@ class Store:
             ttl_ms: how long a session's renewal lasts.
             margin_ms: what others add to it.
             holder_blocks: whether a session keeps others from what it owns; by default by this store's sessions.
+            alone: this store is the only voter of its handoffs; if not, it is one of several (``local_voter``).
 
         Raises:
             StoreError: see the subclasses. ConfigError: the url names no SQLite file.
         """
         path = path_of(url)
-        await asyncio.to_thread(prepare, path)
+        voter_id = await asyncio.to_thread(prepare, path)
         files = await asyncio.to_thread(SessionFile, path, ttl_ms, margin_ms)
-        return cls(path, files, holder_blocks)
+        return cls(path, files, voter_id, holder_blocks, alone=alone)
+
+    def local_voter(self, heard: Heard, *, listed: bool = True) -> LocalVoter:
+        """This store as one voter among several.
+
+        Args:
+            heard: what this host has heard of sessions.
+            listed: handoffs are placed by the member list that this store holds; if not, in a pair.
+        """
+        return LocalVoter(self.voter_id, self.writer, self.reads, heard, listed=listed)
 
     async def close(self) -> None:
         """Commit what is queued, finish reads, let go of sessions that were not released."""
@@ -155,6 +170,10 @@ class Store:
     def watch(self) -> AbstractContextManager[None]:
         """See ``Wake.watch``."""
         return self.wake.watch()
+
+
+def _by_sessions(files: SessionFile) -> HolderBlocks:
+    return lambda holder, _: files.blocks(holder)
 
 
 def open_readonly(url: str | Path) -> Reads:

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from sidecar.store.rows import Changes
+from sidecar.store.changes import Changes
 from sidecar.store.wakeaddress import Mailbox
 
 POLL_S = 0.02
@@ -80,8 +80,9 @@ class Wake:
 
     def committed(self, changes: Changes) -> None:
         """This process committed something, or found that others have."""
-        if changes.foreign:
-            self._tell_listeners(None, False)
+        if changes.foreign or changes.moved:
+            moved = None if changes.foreign else frozenset(changes.moved)
+            self._tell_listeners(moved, bool(changes.moved) and changes.urgent)
         if self._peers and changes.tasks:
             self._untold.update(dict.fromkeys(changes.tasks))
             self._urgent |= changes.urgent

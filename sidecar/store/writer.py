@@ -25,12 +25,13 @@ from typing import Any, Protocol
 from bridge.errors import InvariantViolation
 from sidecar.errors import StoreCorrupt, StoreError, StoreUnavailable
 from sidecar.failpoints import reach
+from sidecar.store.changes import Changes
 from sidecar.store.connect import beside, connect
 from sidecar.store.faults import translate
 from sidecar.store.gather import Gathering
 from sidecar.store.inplace import InPlace
 from sidecar.store.patience import Patience
-from sidecar.store.rows import Changes, Rows
+from sidecar.store.rows import Rows
 from sidecar.store.turns import Turns
 
 QUEUED_BYTES_MAX = 64 << 20
@@ -92,8 +93,7 @@ class Writer:
         self._turns: Turns | None = None
         self._seen_version: int | None = None
         self._backlog: deque[Operation] = deque()
-        self._touched: list[str] = []
-        self._foreign = self._urgent = False
+        self._changes = Changes()
         self._thread = threading.Thread(target=self._work, name="store-writer", daemon=True)
         self._thread.start()
 
@@ -246,9 +246,7 @@ class Writer:
         self._in_place.check(connection)  # nothing is acknowledged that only a removed file holds
         self.commits += 1
         self.operations += len(batch)
-        self._touched += rows.touched
-        self._foreign |= foreign
-        self._urgent |= rows.urgent
+        rows.tell(self._changes, foreign=foreign)
         return answers
 
     def _failed(
@@ -276,12 +274,11 @@ class Writer:
             return
         if self._seen_version != version:
             self._seen_version = version
-            self._foreign = True
+            self._changes.foreign = True
             self._answer([])
 
     def _answer(self, answers: list[tuple[Operation, Any, BaseException | None]]) -> None:
-        changes = Changes(self._touched, self._foreign, self._urgent)
-        self._touched, self._foreign, self._urgent = [], False, False
+        changes, self._changes = self._changes, Changes()
         with suppress(RuntimeError):  # the loop is closed: nobody waits any more
             self._loop.call_soon_threadsafe(self._resolve, answers, changes)
 

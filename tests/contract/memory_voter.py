@@ -24,7 +24,7 @@ from sidecar.store.hosttime import now_ms
 class MemoryVoter:
     """Implements ``ports.Voter``; nothing survives it."""
 
-    def __init__(self, holder_blocks: Callable[[str], bool]) -> None:
+    def __init__(self, holder_blocks: Callable[[str, str], bool]) -> None:
         self._holder_blocks = holder_blocks
         self._views: dict[str, VoterView] = {}
         self._journals: dict[str, list[Entry]] = {}
@@ -36,7 +36,7 @@ class MemoryVoter:
         blocks = (
             holder not in ("", claim.candidate)
             and claim.task not in self._released
-            and self._holder_blocks(holder)
+            and self._holder_blocks(holder, claim.candidate)
         )
         decision = decide_claim(view, claim, holder_blocks=blocks, now_ms=now_ms())
         if isinstance(decision, Refused):
