@@ -65,7 +65,8 @@ class Run:
     def owes(self, task: Json) -> Json | None:
         """The recorded answer that the running agent was not given, as its Task shows: it asks on.
 
-        It is the answer to the last question, or one that was to be replayed when the owner before fell.
+        It is the answer to the last question, or one that was to be replayed when the owner before fell, or when
+        the request with it was lost.
 
         Args:
             task: a Task object of the agent.
@@ -73,7 +74,7 @@ class Run:
         Returns:
             Body of the ``input`` entry; None where it waits for nothing that anybody has answered.
         """
-        answer, number = self.shown.owed(task), self._told.pending
+        answer, number = self.shown.owed(task), self._told.stands_at
         if answer is not None or number is None:
             return answer
         question = self.shown.questions[number]
@@ -103,9 +104,11 @@ class Run:
             chunk = update.get("artifact") or {}
             known = self.shown.artifacts.get(chunk.get("artifactId") or "")
             if known is not None:
-                self._told.pending = None
+                self._told.went_on()
                 known.append(chunk, last=bool(update.get("lastChunk")))
                 return [Show(event)]
+        if marks.bare and self._told.pending is None:
+            self._told.went_on()  # it says nothing, but it has its answer: what carries marks is news
         outcomes = [] if marks.bare else self._dispatch(event)
         if marks.checkpoint is not None:
             return self._with_step(outcomes, marks)
@@ -180,7 +183,7 @@ class Run:
         return self._emit(Show({"task": seed}))
 
     def _artifact(self, event: Json) -> list[Outcome]:
-        self._told.pending = None
+        self._told.went_on()
         if self._made is not None:
             return self._made.update(event)
         update = event["artifactUpdate"]
@@ -196,7 +199,7 @@ class Run:
         status = event["statusUpdate"].get("status") or {}
         if self._told.asks_again(status):
             return [Suspend(INPUT_REQUIRED)]
-        self._told.pending = None
+        self._told.went_on()
         state = status.get("state") or ""
         self._told.hear(status)
         if state in TERMINAL_KIND:

@@ -27,10 +27,12 @@ class Retelling:
 
     Attributes:
         cursor: how many of the shown statuses this run has told.
-        pending: number of the question that the run waits at, None once it has gone on.
+        pending: number of the question that the run waits at, None once it has gone on or was sent the answer.
+        stands_at: number of the question at which the run was heard of last, None once it was heard of again. It
+            outlives the sending of the answer: who has sent that does not know that it came.
     """
 
-    __slots__ = ("_cursor", "_fresh", "_heard", "_last", "_shown", "_used", "_walked", "pending")
+    __slots__ = ("_cursor", "_fresh", "_heard", "_last", "_shown", "_used", "_walked", "pending", "stands_at")
 
     def __init__(self, shown: Shown, *, fresh: bool) -> None:
         self._shown = shown
@@ -42,6 +44,7 @@ class Retelling:
         if shown.told:
             self._cursor = len(shown.statuses)
             self.pending = len(shown.questions) - 1 if shown.open else None
+        self.stands_at = self.pending
         self._used.update(dict.fromkeys(range(shown.asked, len(shown.questions))))
         self._heard: set[str] = set()
         self._last: Json | None = None
@@ -57,6 +60,10 @@ class Retelling:
     def owed(self) -> Json | None:
         """The ``input`` body that answers the question that the run waits at."""
         return None if self.pending is None else self._shown.questions[self.pending].answer
+
+    def went_on(self) -> None:
+        """The run has shown that it waits no more."""
+        self.pending = self.stands_at = None
 
     def hear(self, status: Json) -> None:
         """Note a status of the running agent, so that a snapshot that repeats it is known to repeat."""
@@ -254,7 +261,7 @@ class Retelling:
 
     def _wait_at(self, number: int) -> None:
         self._used[number] = None
-        self.pending = number
+        self.pending = self.stands_at = number
 
 
 def _passes(status: Json) -> bool:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from bridge.a2a.extension import Marks
+from bridge.a2a.extension import NO_MARKS, Marks
 from bridge.a2a.outcomes import Finish, Show, Step
 from bridge.a2a.reconcile import Run
 from bridge.a2a.shown import Shown
@@ -137,6 +137,33 @@ def test_a_replayed_answer_is_owed_until_it_was_sent() -> None:
     run.answer_sent()
     assert story.note(run.receive(status("INPUT_REQUIRED", "why"), Marks("went on", bare=True))) == ["step"]
     assert story.again().owed is None
+
+
+def test_a_replayed_answer_whose_request_was_lost_is_still_owed() -> None:
+    """But never to a run that was heard of since, or whose Task shows that it has its answer."""
+    story = Story()
+    story.tell(status("INPUT_REQUIRED", "why"))
+    story.answer("because")
+    story.tell(status("WORKING", "thanks"))
+    asking = {"status": status("INPUT_REQUIRED", "why")["statusUpdate"]["status"], "history": []}
+    run = story.again()
+    assert story.note(run.receive(status("INPUT_REQUIRED", "why"))) == ["replay"]
+    run.answer_sent()
+    answer = run.owes(asking)
+    assert answer is not None
+    assert answer["id"] == "i1"
+    assert run.owes({**asking, "history": [answer["message"]]}) is None
+    assert run.owes({**asking, "status": status("INPUT_REQUIRED", "how")["statusUpdate"]["status"]}) is None
+    for news in (
+        (status("WORKING", "thanks"), NO_MARKS),
+        (art("a", "x"), NO_MARKS),
+        (status("INPUT_REQUIRED", "why"), Marks("went on", bare=True)),
+    ):
+        run = story.again()
+        assert story.note(run.receive(status("INPUT_REQUIRED", "why"))) == ["replay"]
+        run.answer_sent()
+        run.receive(*news)
+        assert run.owes(asking) is None
 
 
 def test_no_step_follows_the_end() -> None:
