@@ -131,8 +131,16 @@ class AgentHost(Process):
     ) -> None:
         if not self.alive:
             self._kernel.arrive(REQUEST_US, car, life, f"{self.name} refuses", heard.refused, ())
+        elif self._loses():
+            self._kernel.arrive(REQUEST_US, car, life, f"{self.name} lost a request", heard.ended, (False,))
         elif car.life == life:
             what(Connection(self._world.network, self._kernel, self, car, heard.ended), heard, *args)
+
+    def _loses(self) -> bool:
+        """Whether a request's connection breaks before the agent has read it: who has sent it cannot know that."""
+        lost = self._world.faulty and self._world.options.has("request_lost") and self._kernel.chance(0.2)
+        self._kernel.fired["request to an agent lost"] += lost
+        return lost
 
     def _begin(self, connection: Connection, heard: Heard, work: Work, resumed: Resumed) -> None:
         rng, world = self._kernel.rng, self._world

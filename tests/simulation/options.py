@@ -19,6 +19,7 @@ FAULTS = (
     "loss", "repeat", "slow", "partition", "kill_effect", "kill", "power", "pause", "disk_dead", "disk_lost",
     "drift", "jump", "freeze", "agent_kill", "agent_hang", "agent_breaks", "client_moves", "cancel", "twice",
     "eager", "cut_off", "drain", "move", "receipt_lost", "late", "purge",
+    "request_lost",
 )  # fmt: skip
 
 

@@ -30,7 +30,7 @@ EXPECTED = (
     "orphaned: agent_gone", "orphaned: agent_hangs", "owner cut off", "drained", "drained in time",
     "orphaned: drain", "release heard", "lapsed output held",
     "answers to an owner late", "held output flushed", "held output dropped: another went on",
-    "buffer full",
+    "buffer full", "request to an agent lost",
 )  # fmt: skip
 
 FIRED: Counter[str] = Counter()

@@ -33,4 +33,10 @@ FAULTS_FOUND = (
         ),
         Worlds(on=("disk_lost",), having={"voters": 3, "sidecars": 5}),
     ),
+    Mutation(
+        "a replayed answer that was sent is forgotten",
+        "every task finishes",
+        (Edit("bridge.a2a.reconcile", "self._told.stands_at", "self._told.pending"),),
+        Worlds(on=("request_lost", "agent_kill")),
+    ),
 )
