@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.integration.raw_agent import Exchange, Json, RawAgent
+from tests.integration.scripted import NOT_FOUND
 from tests.integration.stage import Recording, Stage, message, wait_for
 
 BRIEF: dict[str, Any] = {"lease__ttl_ms": 800, "lease__margin_ms": 100}  # the defaults divided by 3.75
@@ -193,3 +194,52 @@ async def test_the_stream_of_a_later_message_is_let_go_after_the_task_has_ended(
         for each in (first, *later):
             await each.ended()
         await wait_for(lambda: agent.open <= 1, 15)
+
+
+@pytest.mark.parametrize("lost", [1, 2])
+async def test_an_answer_that_is_replayed_and_lost_on_its_way_is_sent_again(stage: Stage, lost: int) -> None:
+    """A run that was forgotten begins anew and asks again; what it is answered breaks before it has read it."""
+    question = {"messageId": "m", "role": "ROLE_AGENT", "parts": [{"text": "why?"}]}
+    asking = {"state": "TASK_STATE_INPUT_REQUIRED", "message": question}
+    runs, breaks = 0, 1 + lost
+
+    async def script(exchange: Exchange) -> None:
+        nonlocal runs, breaks
+        names, params = {"taskId": f"t{runs}", "contextId": "c1"}, exchange.rpc["params"]
+        if exchange.rpc["method"] == "GetTask":
+            known = params["id"] == "t2"
+            body = {"id": "t2", "contextId": "c1", "status": asking}
+            await exchange.answer(exchange.frame(body if known else None, None if known else NOT_FOUND))
+        elif exchange.rpc["method"] == "SubscribeToTask":
+            await exchange.head()
+            await exchange.end()  # it waits: there is nothing to follow
+        elif params["message"].get("taskId") is None:
+            runs += 1
+            await exchange.head()
+            await exchange.event({"task": {"id": f"t{runs}", "contextId": "c1", "status": asking}})
+            await exchange.end()
+        elif breaks:
+            breaks -= 1
+            if runs == 1:
+                await exchange.head()
+                await exchange.event({"statusUpdate": {**names, "status": {"state": "TASK_STATE_WORKING"}}})
+            exchange.reset()
+        else:
+            await exchange.head()
+            await exchange.event({"statusUpdate": {**names, "status": {"state": "TASK_STATE_COMPLETED"}}})
+            await exchange.end()
+
+    async with RawAgent(script) as agent:
+        a = stage.sidecar(agent.url)
+        await stage.ready()
+        first = stage.send(a, "begin")
+        await first.ended()
+        second = stage.send(a, "because", taskId=first.task_id)
+        await second.ended()
+        assert second.completed
+        assert second.said == []  # nobody is asked twice
+        sent = [each.rpc["params"] for each in agent.requests if each.rpc["method"] == "SendStreamingMessage"]
+        texts = [each["message"]["parts"][0]["text"] for each in sent]
+        assert texts == ["begin", "because", "begin", *["because"] * (lost + 1)]
+        assert (await stage.kinds(first.task_id)).count("input") == 1
+        await stage.verify()
