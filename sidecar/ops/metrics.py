@@ -61,6 +61,12 @@ COUNTERS: tuple[Metric, ...] = (
     Metric("renewal_failures", "renewals of the session lease that failed"),
     Metric("writes_refused", "entries that the voter refused: another session owns the handoff"),
     Metric("store_outages", "times the store could not be written"),
+    Metric("peers.connected", "connections to peers that were made"),
+    Metric(
+        "peers.refused", "connections between sidecars that were refused, by who dialled and why", ("side", "code")
+    ),
+    Metric("peers.malformed", "messages of peers that were not what they should be, by what was wrong", ("code",)),
+    Metric("peers.busy", "asks of peers that were put off because too much was unanswered"),
 )
 TIMES: tuple[Metric, ...] = (
     Metric("append", "an append until it was durable, queueing included"),

@@ -30,6 +30,9 @@ MESSAGES_MAX = 16384
 MESSAGE_BYTES_MAX = 160 << 20
 """One message: the largest request (64 MiB), the row for reads that holds it too, and what is around them."""
 
+PIECES_AHEAD = 4
+"""What a subscription may be sent before its subscriber has taken any of it."""
+
 Kind = Annotated[str, Meta(pattern=r"\A[a-z_]+\Z", max_length=32)]
 
 

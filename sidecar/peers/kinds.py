@@ -32,7 +32,7 @@ from sidecar.peers.codec import (
     renewal_packed,
     tip_packed,
 )
-from sidecar.peers.packing import Codec, Packed, Plain, Text, Whole, as_it_is
+from sidecar.peers.packing import NAME, Codec, Packed, Plain, Whole
 from sidecar.peers.shapes import (
     KEYS,
     PAGE,
@@ -226,7 +226,7 @@ _DELIVERY: Codec[Delivery] = Codec(
     _Delivery, tuple, lambda packed: Delivery(packed.task, packed.kind, packed.body)
 )
 _OTHER: Codec[Other] = Codec(_Other, tuple, lambda packed: Other(packed.kind, packed.payload))
-_NAME: Codec[str] = Codec(Text, as_it_is, as_it_is)
+
 
 PRE_VOTE: Kind[ClaimAsk, Granted | Refused] = Kind("pre_vote", _CLAIM, CLAIM_ANSWER)
 CLAIM: Kind[ClaimAsk, Granted | Refused] = Kind("claim", _CLAIM, CLAIM_ANSWER, urgent=False)
@@ -234,9 +234,9 @@ APPEND: Kind[AppendAsk, Appended | Refused] = Kind("append", _APPEND, APPEND_ANS
 READ_PREFIX: Kind[PrefixAsk, tuple[Entry, ...] | None] = Kind("read_prefix", _PREFIX, PREFIX)
 RENEW: Kind[RenewAsk, bool] = Kind("renew", _RENEW, YES)
 RELEASE: Kind[ReleaseAsk, None] = Kind("release", _RELEASE, NOTHING, urgent=False)
-ROW_OF: Kind[str, HandoffRow | None] = Kind("row", _NAME, ROW)
-VIEW_OF: Kind[str, TaskView | None] = Kind("view", _NAME, VIEW)
-KEYS_OF: Kind[str, list[KeyRow]] = Kind("keys", _NAME, KEYS)
+ROW_OF: Kind[str, HandoffRow | None] = Kind("row", NAME, ROW)
+VIEW_OF: Kind[str, TaskView | None] = Kind("view", NAME, VIEW)
+KEYS_OF: Kind[str, list[KeyRow]] = Kind("keys", NAME, KEYS)
 ENTRIES_OF: Kind[EntriesAsk, list[Entry]] = Kind("entries", _ENTRIES, ENTRIES)
 LIST: Kind[TaskQuery, Page] = Kind("list", QUERY, PAGE)
 TAIL: Kind[TailAsk, list[Entry]] = Kind("tail", _TAIL, ENTRIES)

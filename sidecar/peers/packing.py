@@ -85,3 +85,7 @@ def as_it_is(record: T) -> T:
 
 class Packed(Struct, array_like=True, gc=False):
     """Base of all shapes."""
+
+
+NAME: Codec[str] = Codec(Text, as_it_is, as_it_is)
+"""A task id, or another name."""

@@ -1,0 +1,223 @@
+"""A line to one peer: one connection, dialled for ever, over which everything is asked.
+
+A peer that is away costs a dial now and then and nothing else: what is asked meanwhile fails at once with
+``PeerUnavailable``, because whoever asks repeats by its own rules. The failures this prevents: a queue that grows
+while a host is down, a host that is looked for no more once it is back, and a log that tells the same thing twice
+a second.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+import ssl
+from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
+from typing import TypeVar
+
+import aiohttp
+
+from sidecar.errors import PeerUnavailable
+from sidecar.peers.calls import TIMEOUT_S, Calls, failed
+from sidecar.peers.channel import CLOSE_WITHIN_S, HEARTBEAT_S, SOCKET_BYTES_MAX, Broken, brisk, refuse
+from sidecar.peers.handshake import WITHIN_S, Peer, Side, dialled
+from sidecar.peers.kinds import Kind
+from sidecar.peers.sealing import Rejected, Rejection
+from sidecar.ports import Observer
+
+log = logging.getLogger(__name__)
+
+A = TypeVar("A")
+B = TypeVar("B")
+
+PATH = "/dhp/peer"
+DIAL_AGAIN_S = (0.05, 2.0)
+"""The first and the longest pause between two dials, each drawn from the upper half: a cluster that starts at once
+does not dial in step."""
+
+CONNECT_WITHIN_S = 2.0
+LASTED_S = 1.0
+
+
+class Line:
+    """A connection to one peer that is kept up.
+
+    Args:
+        url: of the peer's port.
+        side: what this side says of itself, asked for each connection.
+        observer: counts.
+        ssl_context: for TLS, if the URL says https.
+        on_change: called when it is connected, and when it is not any more.
+
+    Attributes:
+        url: as given.
+        peer: who answered last, None before the first contact.
+        problem: why it is not connected, "" while it is.
+        itself: it led back to this sidecar.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        side: Callable[[], Side],
+        observer: Observer,
+        *,
+        ssl_context: ssl.SSLContext | None = None,
+        on_change: Callable[[Line], None] | None = None,
+    ) -> None:
+        self.url = url
+        self.peer: Peer | None = None
+        self.problem = "not dialled yet"
+        self.itself = False
+        self._side, self._observer, self._ssl, self._on_change = side, observer, ssl_context, on_change
+        self._voter = ""
+        self._calls: Calls | None = None
+        self._hurry = asyncio.Event()
+        self._told = ""
+
+    @property
+    def connected(self) -> bool:
+        """Whether something can be asked now."""
+        return self._calls is not None
+
+    @property
+    def voter(self) -> str:
+        """The voter that is asked: as set, or whichever is there."""
+        return self._voter or (self.peer.identity.voter if self.peer is not None else "")
+
+    @voter.setter
+    def voter(self, voter: str) -> None:
+        self._voter = voter
+
+    @property
+    def name(self) -> str:
+        """For messages."""
+        return (
+            f"peer {self.peer.identity.member} at {self.url}" if self.peer is not None else f"peer at {self.url}"
+        )
+
+    def hurry(self) -> None:
+        """It is likely to be there: do not wait for the next dial's turn."""
+        self._hurry.set()
+
+    async def run_forever(self) -> None:
+        """Be connected, or try to be, until cancelled."""
+        failures = 0
+        timeout = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_WITHIN_S)
+        async with aiohttp.ClientSession(timeout=timeout, trust_env=False) as session:
+            while True:
+                failures = 0 if await self._attempt(session) else failures + 1
+                self._hurry.clear()
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(pause(failures)):
+                        await self._hurry.wait()
+
+    def ask(self, kind: Kind[A, B], asked: A, timeout_s: float = TIMEOUT_S) -> asyncio.Future[B]:
+        """Ask; queued before this returns.
+
+        Returns:
+            The answer. It fails with ``PeerUnavailable`` if there is none, and then the outcome is unknown.
+        """
+        if self._calls is None:
+            return failed(PeerUnavailable(f"{self.name} {self.problem}"))
+        return self._calls.ask(kind, asked, timeout_s)
+
+    def subscribe(self, kind: Kind[A, B], asked: A) -> AsyncIterator[B]:
+        """Pieces as they are pushed, until the other side ends it.
+
+        Raises:
+            PeerUnavailable: there is no connection.
+        """
+        if self._calls is None:
+            raise PeerUnavailable(f"{self.name} {self.problem}")
+        return self._calls.subscribe(kind, asked)
+
+    async def _attempt(self, session: aiohttp.ClientSession) -> bool:
+        """One connection; whether it was of use for a while."""
+        loop = asyncio.get_running_loop()
+        begun = loop.time()
+        try:
+            await self._connection(session)
+        except Rejected as why:
+            self._refused(why)
+            return False
+        except Broken as why:
+            self._down("unreachable", f"cannot be reached: {why}")
+            return False
+        return loop.time() - begun > LASTED_S
+
+    async def _connection(self, session: aiohttp.ClientSession) -> None:
+        ws = await self._dialled(session)
+        calls: Calls | None = None
+        try:
+            brisk(ws.get_extra_info("socket"))
+            self.peer, channel = await dialled(ws, self._side())
+            calls = self._calls = Calls(channel, self.name, self._malformed)
+            self._up()
+            await channel.run(calls.take)
+        except Rejected as why:
+            await refuse(ws, why)
+            raise
+        except Broken as why:
+            if calls is None:
+                raise
+            self._down("broken", f"was lost: {why}")
+        finally:
+            self._calls = None
+            if calls is not None:
+                calls.end("the connection was lost")
+                self._changed()
+            await ws.close()
+
+    async def _dialled(self, session: aiohttp.ClientSession) -> aiohttp.ClientWebSocketResponse:
+        try:
+            async with asyncio.timeout(WITHIN_S):
+                return await session.ws_connect(
+                    self.url.rstrip("/") + PATH,
+                    max_msg_size=SOCKET_BYTES_MAX,
+                    heartbeat=HEARTBEAT_S,
+                    timeout=aiohttp.ClientWSTimeout(ws_close=CLOSE_WITHIN_S),
+                    ssl=self._ssl or True,
+                )
+        except aiohttp.WSServerHandshakeError as error:
+            if error.status == 503:
+                raise Rejected(Rejection.CROWDED, told=True) from None
+            raise Broken(f"status {error.status}") from None
+        except TimeoutError:
+            raise Broken("no answer in time") from None
+        except (aiohttp.ClientError, OSError, ValueError) as error:
+            raise Broken(str(error) or type(error).__name__) from None
+
+    def _up(self) -> None:
+        self.problem, self._told, self.itself = "", "", False
+        self._observer.count("peers.connected")
+        log.info("connected to %s", self.name)
+        self._changed()
+
+    def _refused(self, why: Rejected) -> None:
+        self.itself = why.code is Rejection.ITSELF
+        self._observer.count("peers.refused", side="dialling", code=str(why.code))
+        by = "it refuses this sidecar" if why.told else "it was refused"
+        self._down(str(why.code), f"is not used: {by}: {why}")
+
+    def _down(self, kind: str, problem: str) -> None:
+        self.problem = problem
+        if kind != self._told:
+            level = logging.INFO if self.itself else logging.WARNING
+            log.log(level, "%s %s; it is dialled for ever", self.name, problem)
+        self._told = kind
+
+    def _changed(self) -> None:
+        if self._on_change is not None:
+            self._on_change(self)
+
+    def _malformed(self, code: str) -> None:
+        self._observer.count("peers.malformed", code=code)
+
+
+def pause(failures: int) -> float:
+    """How long to wait after so many dials in a row that were of no use."""
+    first, longest = DIAL_AGAIN_S
+    longest = min(longest, first * (1 << min(failures, 10)))
+    return longest * random.uniform(0.5, 1)  # noqa: S311 - no secret
