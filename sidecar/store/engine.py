@@ -10,10 +10,9 @@ from __future__ import annotations
 
 import fcntl
 import os
-import secrets
 import sqlite3
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -24,6 +23,7 @@ from sqlalchemy.exc import DBAPIError
 from sidecar.errors import NetworkFilesystem, SchemaNewer, StoreCorrupt, StoreError, StoreUnavailable
 from sidecar.store.connect import beside, reading_engine, writing_engine
 from sidecar.store.faults import translated
+from sidecar.store.identity import identify, place_of_file
 from sidecar.store.schema import APPLICATION_ID
 
 SCHEMA_HEAD = "journal"
@@ -42,8 +42,24 @@ _NETWORK = frozenset(
 )  # fmt: skip
 
 
-def prepare(path: Path) -> str:
+def check(path: Path) -> None:
+    """Refuse a path under which no store can be, before anything stands beside it; makes its directory.
+
+    Raises:
+        NetworkFilesystem, StoreCorrupt, StoreReadOnly, StoreUnavailable: see their classes.
+    """
+    with translated(f"opening the store {path}"):
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        check_filesystem(path)
+        check_format(path)
+
+
+def prepare(path: Path, *, restored: bool = False) -> str:
     """Make a store's file ready for this release: create it, migrate it, or refuse it.
+
+    Args:
+        path: the database.
+        restored: whoever put the file there says that it is an old copy.
 
     Returns:
         The id under which it votes (``bridge.voterid``).
@@ -52,18 +68,18 @@ def prepare(path: Path) -> str:
         NetworkFilesystem, StoreCorrupt, SchemaNewer, StoreReadOnly, StoreFull, StoreUnavailable: see their
         classes.
     """
-    with translated(f"opening the store {path}"):
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        check_filesystem(path)
-        check_format(path)
-        with _one_at_a_time(path):
-            os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
-            engine = writing_engine(path)
-            try:
-                _migrate_in_time(engine, path)
-                return _identity(engine)
-            finally:
-                engine.dispose()
+    check(path)
+    with translated(f"opening the store {path}"), _one_at_a_time(path):
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            place = place_of_file(descriptor)
+        finally:
+            os.close(descriptor)
+        engine = writing_engine(path)
+        try:
+            return _in_time(lambda: _migrate(engine, path, place, restored=restored))
+        finally:
+            engine.dispose()
 
 
 def recognise(path: Path) -> None:
@@ -147,19 +163,19 @@ def check_schema(connection: Connection, path: Path) -> str | None:
     return found
 
 
-def _migrate_in_time(engine: Engine, path: Path) -> None:
+def _in_time(migrate: Callable[[], str]) -> str:
     """Migrate, however long a stopped process holds the store's write lock, within the time for opening."""
     deadline = time.monotonic() + OPEN_WAIT_S
     while True:
         try:
-            return _migrate(engine, path)
+            return migrate()
         except (sqlite3.OperationalError, DBAPIError) as error:
             code = getattr(getattr(error, "orig", error), "sqlite_errorcode", 0)
             if code & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
                 raise
 
 
-def _migrate(engine: Engine, path: Path) -> None:
+def _migrate(engine: Engine, path: Path, place: str, *, restored: bool) -> str:
     with engine.connect() as connection:
         check_schema(connection, path)  # first of all: what is not ours stays as it is, its journal mode too
         connection.exec_driver_sql("ROLLBACK")  # the journal mode cannot change inside a transaction
@@ -170,14 +186,7 @@ def _migrate(engine: Engine, path: Path) -> None:
         if found != SCHEMA_HEAD:
             connection.exec_driver_sql(f"PRAGMA application_id={APPLICATION_ID}")
             _upgrade(connection)
-            connection.exec_driver_sql(
-                "INSERT OR IGNORE INTO meta (name, value) VALUES ('voter', ?)", (secrets.token_hex(16),)
-            )
-
-
-def _identity(engine: Engine) -> str:
-    with engine.begin() as connection:
-        return str(connection.exec_driver_sql("SELECT value FROM meta WHERE name = 'voter'").scalar_one())
+        return identify(connection, place, restored=restored)
 
 
 def _config() -> Any:

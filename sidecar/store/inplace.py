@@ -1,10 +1,11 @@
 """Whether the files that a connection has open are still those that stand under their names.
 
 SQLite goes on with files that were removed or replaced under it, and so would acknowledge what no later process
-can read. A replaced database is opened anew. A removed log cannot be: every process of the store shares the old
-one's index, and whoever began a new log beside them would write over them. So what the old log holds is brought
-into the database while somebody still has it open, and nothing more is acknowledged until the sidecars were
-started again. This file must not know what is stored.
+can read. A replaced database is opened anew, unless this process votes among peers by it: another file is another
+voter. A removed log cannot be: every process of the store shares the old one's index, and whoever began a new log
+beside them would write over them. So what the old log holds is brought into the database while somebody still has
+it open, and nothing more is acknowledged until the sidecars were started again. This file must not know what is
+stored.
 """
 
 from __future__ import annotations
@@ -22,10 +23,12 @@ class InPlace:
 
     Args:
         path: the database.
+        replaceable: it may become another file while this process runs.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, replaceable: bool = True) -> None:
         self._path, self._log = path, beside(path, "wal")
+        self._replaceable = replaceable
         self._database: tuple[int, int] | None = None
         self._opened: tuple[int, int] | None = None
         self._lost: StoreUnavailable | None = None
@@ -35,10 +38,14 @@ class InPlace:
 
         Raises:
             OSError: there is none.
+            StoreUnavailable: it is, and that may not be.
         """
         place = place_of(self._path)
         if place == self._database:
             return False
+        if self._database is not None and not self._replaceable:
+            told = f"{self._path} was replaced under a running voter: another file has forgotten its promises"
+            raise StoreUnavailable(told, "start the sidecar again")
         self._database, self._opened, self._lost = place, None, None
         return True
 

@@ -2,17 +2,17 @@
 
 One SQLite file holds the journals, shared by any number of processes of one host; beside it stand the sessions'
 file, the queue of writers, the lock files and the sockets of wake-ups (``<db>-sessions``, ``-turns``, ``-locks``,
-``-open``, ``-wake``). This file must not contain SQL or a rule. The failure it prevents: parts of one store that
-were opened on different terms.
+``-open``, ``-use``, ``-wake``). This file must not contain SQL or a rule. The failure it prevents: parts of one
+store that were opened on different terms.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Coroutine
+from collections.abc import Callable, Collection, Coroutine
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from bridge.journal import Entry
 from bridge.lease import LEASE_MARGIN_MS, LEASE_TTL_MS
@@ -20,9 +20,10 @@ from sidecar.errors import StoreUnavailable
 from sidecar.records import Caller, KeyRow, ListQuery, TaskView
 from sidecar.store import inbox, kept
 from sidecar.store.connect import beside, path_of
-from sidecar.store.engine import prepare, recognise
+from sidecar.store.engine import check, prepare, recognise
 from sidecar.store.faults import translated
 from sidecar.store.hosttime import boot_id
+from sidecar.store.identity import Use
 from sidecar.store.localvoter import Heard, LocalVoter
 from sidecar.store.reads import HandoffRow, InboxRow, Reads
 from sidecar.store.sessionfile import SessionFile
@@ -45,14 +46,12 @@ class Store:
         writer: the one writer of this process.
     """
 
-    def __init__(
-        self, path: Path, files: SessionFile, voter_id: str, holder_blocks: HolderBlocks | None, *, alone: bool
-    ) -> None:
-        boot = boot_id()
-        self.path, self.voter_id = path, voter_id
+    def __init__(self, path: Path, opened: _Opened, holder_blocks: HolderBlocks | None, *, alone: bool) -> None:
+        boot, files = boot_id(), opened.files
+        self.path, self.voter_id, self._use = path, opened.voter_id, opened.use
         self.reads = Reads(path, boot)
         self.wake = Wake(beside(path, "wake"))
-        self.writer = Writer(path, boot, self.wake.committed)
+        self.writer = Writer(path, boot, self.wake.committed, replaceable=alone)
         self.wake.look = self.writer.look
         self.voter = SqlVoter(self.writer, self.reads.entries, holder_blocks or _by_sessions(files), alone=alone)
         self.sessions = Sessions(files, self.wake)
@@ -67,6 +66,7 @@ class Store:
         margin_ms: int = LEASE_MARGIN_MS,
         holder_blocks: HolderBlocks | None = None,
         alone: bool = True,
+        restored: bool = False,
     ) -> Store:
         """Open a store, creating or migrating it.
 
@@ -75,15 +75,18 @@ class Store:
             ttl_ms: how long a session's renewal lasts.
             margin_ms: what others add to it.
             holder_blocks: whether a session keeps others from what it owns; by default by this store's sessions.
-            alone: this store is the only voter of its handoffs; if not, it is one of several (``local_voter``).
+            alone: this store is the only voter of its handoffs, and any number of processes may use it. If not,
+                it is one voter of several (``local_voter``), in this process only.
+            restored: whoever put the file there says that it is an old copy: as a voter it is another one.
 
         Raises:
             StoreError: see the subclasses. ConfigError: the url names no SQLite file.
         """
         path = path_of(url)
-        voter_id = await asyncio.to_thread(prepare, path)
-        files = await asyncio.to_thread(SessionFile, path, ttl_ms, margin_ms)
-        return cls(path, files, voter_id, holder_blocks, alone=alone)
+        opened = await asyncio.to_thread(
+            _opened, path, lambda: SessionFile(path, ttl_ms, margin_ms), alone=alone, restored=restored
+        )
+        return cls(path, opened, holder_blocks, alone=alone)
 
     def local_voter(self, heard: Heard, *, listed: bool = True) -> LocalVoter:
         """This store as one voter among several.
@@ -102,6 +105,7 @@ class Store:
             self.wake.close()
             await self.reads.close()
             await self.sessions.close()
+            self._use.end()
 
     async def entries(
         self, task: str, after: int = 0, limit: int = 1000, bytes_max: int | None = None
@@ -170,6 +174,22 @@ class Store:
     def watch(self) -> AbstractContextManager[None]:
         """See ``Wake.watch``."""
         return self.wake.watch()
+
+
+class _Opened(NamedTuple):
+    voter_id: str
+    files: SessionFile
+    use: Use
+
+
+def _opened(path: Path, files: Callable[[], SessionFile], *, alone: bool, restored: bool) -> _Opened:
+    check(path)
+    use = Use(path, shared=alone)
+    try:
+        return _Opened(prepare(path, restored=restored), files(), use)
+    except BaseException:
+        use.end()
+        raise
 
 
 def _by_sessions(files: SessionFile) -> HolderBlocks:

@@ -68,13 +68,14 @@ class Writer:
         path: the database.
         boot: the host's boot id.
         committed: told after every commit, and when a look finds another process's commit.
+        replaceable: see ``InPlace``.
 
     Attributes:
         commits, operations, entries_bytes: counted since the start.
         longest_wait_s: the longest that a turn was waited for.
     """
 
-    def __init__(self, path: Path, boot: str, committed: Committed) -> None:
+    def __init__(self, path: Path, boot: str, committed: Committed, *, replaceable: bool = True) -> None:
         self.commits = 0
         self.operations = 0
         self.longest_wait_s = 0.0
@@ -89,7 +90,7 @@ class Writer:
         self._halted: BaseException | None = None
         self._closed = False
         self._connection: sqlite3.Connection | None = None
-        self._in_place = InPlace(path)
+        self._in_place = InPlace(path, replaceable=replaceable)
         self._turns: Turns | None = None
         self._seen_version: int | None = None
         self._backlog: deque[Operation] = deque()
