@@ -150,7 +150,13 @@ class AppendAnswered:
 
 @dataclass(frozen=True, slots=True)
 class Elapsed:
-    """Time passed without news: send again what is unanswered."""
+    """Time passed without news: send again what is unanswered.
+
+    Attributes:
+        voters: to these only, because what was sent to the others is still under way; None: to everybody.
+    """
+
+    voters: tuple[str, ...] | None = None
 
 
 Event = Began | PreVoted | ClaimAnswered | PrefixRead | Opened | AppendAnswered | Elapsed

@@ -166,7 +166,7 @@ class Proposer:
             case AppendAnswered():
                 return self._answered(event)
             case _:
-                return self._send_again()
+                return self._send_again(self._voters if event.voters is None else event.voters)
 
     def _foreign(self, event: Event) -> bool:
         match event:
@@ -180,9 +180,9 @@ class Proposer:
 
     def _ask(self, stage: Stage) -> list[Effect]:
         self.stage, self._yes, self._no = stage, {}, {}
-        return self._questions()
+        return [*self._questions()]
 
-    def _questions(self) -> list[Effect]:
+    def _questions(self) -> list[SendPreVote | SendClaim]:
         claim = Claim(self.task, self.fence, self.fence.session)
         send = SendPreVote if self.stage is Stage.ASKING else SendClaim
         return [send(voter, claim) for voter in self._voters if voter not in self._yes]
@@ -231,7 +231,7 @@ class Proposer:
         self._elect()
         if not has_majority(self._needed, tuple(self._yes)):
             self.stage = Stage.CLAIMING
-            return self._questions()
+            return [*self._questions()]
         self.log += entries
         self.ended = ended(entries)
         self._no = {}
@@ -287,11 +287,11 @@ class Proposer:
         commit = next(reached, 0)
         return commit if commit >= self._own_from else 0
 
-    def _send_again(self) -> list[Effect]:
+    def _send_again(self, asked: Voters) -> list[Effect]:
         match self.stage:
             case Stage.ASKING | Stage.CLAIMING:
-                return self._questions()
+                return [each for each in self._questions() if each.voter in asked]
             case Stage.READING:
-                return [self._prefix.ask()]
+                return [each for each in (self._prefix.ask(),) if each.voter in asked]
             case _:
-                return [*self._shipping.catch_up(self._voters, self.committed)]
+                return [*self._shipping.catch_up([each for each in self._voters if each in asked], self.committed)]

@@ -255,3 +255,22 @@ def test_what_is_unanswered_is_sent_again() -> None:
     assert len(alone.handle(Elapsed())) == 1
     ack(alone, "a", 4)
     assert alone.handle(Elapsed()) == []
+
+
+def test_only_those_are_asked_again_to_whom_nothing_is_under_way() -> None:
+    for stage in (Stage.ASKING, Stage.CLAIMING, Stage.OPENING):
+        again = at(stage).handle(Elapsed(("a", "c", "stranger")))
+        assert [each.voter for each in again if not isinstance(each, OpenJournal | Committed | Lost)] == ["a", "c"]
+    assert at(Stage.READING).handle(Elapsed(("b", "c"))) == []
+    assert at(Stage.READING).handle(Elapsed(("a",))) == [ReadPrefix("a", OLD_TIP)]
+
+
+def test_who_is_not_asked_again_still_gets_what_follows() -> None:
+    opening = at(Stage.OPENING)
+    opening.handle(Elapsed(("c",)))
+    sent = opening.handle(Opened(6, [Draft(Kind.EVENT, b"{}")]))
+    assert [(e.voter, e.append.after_seq) for e in sent if isinstance(e, SendAppend)] == [
+        ("a", 4),
+        ("b", 4),
+        ("c", 4),
+    ]

@@ -1,0 +1,42 @@
+"""How a candidacy begins, and when it ends before it has claimed.
+
+Whoever dispatches wants a journal that nobody has begun. The failure this prevents: a claim for that which fences
+the living owner of a journal that turns out to be there.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bridge.journal import genesis
+from bridge.proposal import Began, PreVoted
+from bridge.quorum import Granted
+
+if TYPE_CHECKING:
+    from sidecar.peers.hand import Hand
+
+
+def begin(hand: Hand) -> None:
+    """Stand for a handoff: ask first, which disturbs nobody."""
+    hand.tell(Began())
+    hand.arm()
+
+
+def begin_anew(hand: Hand) -> None:
+    """Stand for what nobody has begun. Under the first fence nobody can be disturbed, so nobody is asked."""
+    hand.only_new = True
+    if hand.fence.n > 1:
+        begin(hand)
+        return
+    hand.proposer.handle(Began())
+    for voter in hand.proposer.voters:
+        hand.tell(PreVoted(voter, hand.fence, Granted(genesis(hand.task), 0)))
+    hand.arm()
+
+
+def in_vain(hand: Hand) -> bool:
+    """Whether no claim is to be made: only a new journal was wanted and there is one. Then it is over."""
+    heard = hand.standing.tip
+    if hand.only_new and heard is not None and heard.tip.seq:
+        hand.drop(hand.standing.refusal("fenced", hand.fence))
+    return hand.lost is not None

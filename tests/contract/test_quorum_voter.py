@@ -1,0 +1,212 @@
+"""Three files as one voter: what a majority has is committed, and nothing else is."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from bridge.errors import InvariantViolation
+from bridge.journal import Draft, Fence, Kind, verify
+from bridge.quorum import Appended, Granted, Refusal, Refused
+from sidecar.errors import StoreError
+from tests.contract.cluster import TASK, Cluster
+from tests.contract.journals import BODY
+
+
+@pytest.fixture
+async def cluster(tmp_path: Path) -> AsyncIterator[Cluster]:
+    cluster = await Cluster.open(tmp_path)
+    yield cluster
+    await cluster.close()
+
+
+async def test_a_dispatch_is_answered_once_a_majority_has_it_and_every_host_hears_of_it(cluster: Cluster) -> None:
+    owner = cluster.sidecar("aa")
+    answer = await owner.dispatch(Draft(Kind.EVENT, BODY))
+    assert answer == Appended(Fence(1, "aa"), 3, owner.log[-1].hash)
+    journal = await cluster.agree(3)
+    assert journal == owner.log
+    assert verify(TASK, journal).seq == 3
+
+
+async def test_what_is_written_is_committed_by_two_of_three_and_read_everywhere(cluster: Cluster) -> None:
+    owner = cluster.sidecar("aa")
+    owner.wires[2].dead = True
+    assert isinstance(await owner.dispatch(), Appended)
+    answers = await asyncio.gather(*(owner.write() for _ in range(20)))
+    assert all(isinstance(answer, Appended) for answer in answers)
+    assert await owner.quorum.read(TASK, 0, 100) == owner.log
+    assert len(await cluster.journal(2)) == 0
+    owner.wires[2].dead = False
+    owner.quorum.contact(cluster.names[2])
+    assert await cluster.agree(22) == owner.log
+
+
+async def test_one_of_three_commits_nothing_and_what_waited_goes_on_when_another_is_back(cluster: Cluster) -> None:
+    owner = cluster.sidecar("aa")
+    await owner.dispatch()
+    await cluster.agree(2)
+    for wire in owner.wires[1:]:
+        wire.dead = True
+    with pytest.raises(StoreError):
+        await owner.write()
+    assert len(await cluster.journal(0)) == 2
+    assert await owner.quorum.read(TASK, 0, 100) == owner.log[:2]
+    owner.wires[1].dead = False
+    again = owner.quorum.append_soon(owner.part(2, 3))
+    assert await again == Appended(owner.fence, 3, owner.log[2].hash)
+    owner.wires[2].dead = False
+    owner.quorum.contact(cluster.names[2])
+    assert await cluster.agree(3) == owner.log
+
+
+async def test_nobody_owns_what_one_of_three_would_grant(cluster: Cluster) -> None:
+    owner = cluster.sidecar("aa")
+    for wire in owner.wires[1:]:
+        wire.dead = True
+    with pytest.raises(StoreError):
+        await owner.dispatch()
+    with pytest.raises(StoreError):
+        await owner.claim(2)
+    assert owner.quorum.hands == {}
+
+
+async def test_a_claim_adopts_what_a_majority_may_have_and_fences_the_one_before(cluster: Cluster) -> None:
+    first, second = cluster.sidecar("aa"), cluster.sidecar("bb", 1)
+    await first.dispatch()
+    first.wires[1].dead = first.wires[2].dead = True
+    late = first.write()
+    await asyncio.sleep(0.05)
+    assert not late.done()
+    # The entry of which nobody knows whether it is committed stands on the first host alone.
+    second.wires[2].dead = True
+    granted = await second.claim(2)
+    assert isinstance(granted, Granted)
+    assert second.log == first.log
+    assert isinstance(await second.write(Kind.CLAIMED), Appended)
+    first.wires[1].dead = False
+    for refused in await asyncio.gather(first.write(), late):
+        assert isinstance(refused, Refused)
+        assert (refused.reason, refused.promised) == (Refusal.FENCED, Fence(2, "bb"))
+    assert isinstance(await first.write(), Refused)
+    second.wires[2].dead = False
+    second.quorum.contact(cluster.names[2])
+    assert await cluster.agree(4) == second.log
+
+
+async def test_nothing_is_read_as_committed_before_the_claim_is(cluster: Cluster) -> None:
+    first, second = cluster.sidecar("aa"), cluster.sidecar("bb", 1)
+    await first.dispatch(Draft(Kind.EVENT, BODY))
+    granted = await second.claim(2)
+    assert isinstance(granted, Granted)
+    assert granted.tip.seq == 3
+    hand = second.quorum.hands[TASK]
+    assert (hand.committed, hand.owner, second.quorum.owned(TASK)) == (0, False, None)
+    await second.write(Kind.CLAIMED)
+    assert second.quorum.owned(TASK) is hand
+    assert hand.committed == 4
+
+
+async def test_a_living_owner_is_not_disturbed_by_a_candidate(cluster: Cluster) -> None:
+    first, second = cluster.sidecar("aa"), cluster.sidecar("bb", 1)
+    await first.dispatch()
+    for said in cluster.said:
+        said.living.add("aa")
+    refused = await second.claim(2)
+    assert isinstance(refused, Refused)
+    assert refused.reason is Refusal.HELD
+    assert "claim" not in second.wires[0].asked
+    assert isinstance(await first.write(), Appended)
+
+
+async def test_a_repeated_dispatch_is_answered_again_and_anothers_is_refused(cluster: Cluster) -> None:
+    first, second = cluster.sidecar("aa"), cluster.sidecar("bb", 1)
+    one = await first.dispatch()
+    again = await first.quorum.dispatch(first.part(0), None)  # type: ignore[arg-type]
+    assert again == one
+    two = await second.dispatch()
+    assert isinstance(two, Refused)
+    assert (two.reason, two.tip.seq) == (Refusal.FENCED, 2)
+    three = await second.dispatch(n=2)
+    assert isinstance(three, Refused)
+    assert three.tip.seq == 2
+    assert isinstance(await first.write(), Appended), "who dispatches does not disturb who owns"
+
+
+async def test_a_session_never_claims_one_fence_twice(cluster: Cluster) -> None:
+    first = cluster.sidecar("aa")
+    await first.dispatch()
+    refused = await first.claim(1)
+    assert isinstance(refused, Refused)
+    assert (refused.reason, refused.promised) == (Refusal.FENCED, Fence(1, "aa"))
+    assert isinstance(await first.claim(2), Granted)
+    await first.write(Kind.CLAIMED)
+    assert isinstance(await first.claim(2), Refused)
+
+
+async def test_an_append_that_was_not_answered_may_be_offered_again_and_is_written_once(cluster: Cluster) -> None:
+    owner = cluster.sidecar("aa")
+    await owner.dispatch()
+    first = owner.write(count=2)
+    same = owner.quorum.append_soon(owner.part(2))
+    longer = owner.quorum.append_soon(owner.part(2))
+    assert await first == await same == await longer
+    once_more = await owner.quorum.append(owner.part(2))
+    assert once_more == await first
+    assert await cluster.agree(4) == owner.log
+
+
+async def test_what_does_not_continue_the_journal_is_a_gap_and_changes_nothing(cluster: Cluster) -> None:
+    owner = cluster.sidecar("aa")
+    await owner.dispatch()
+    await owner.write(count=3)
+    right = list(owner.log)
+    ahead = owner.part(5)
+    owner.log = owner.log[:2]
+    owner.write(body=b'{"another":3}')
+    other, behind = owner.part(2), owner.part(3)
+    owner.log = right
+    for append in (replace(ahead, after_seq=9), other, behind):
+        refused = await owner.quorum.append(append)
+        assert isinstance(refused, Refused)
+        assert refused.reason is Refusal.GAP
+    assert isinstance(await owner.write(), Appended)
+    assert await cluster.agree(6) == owner.log
+
+
+async def test_who_owns_nothing_writes_nothing(cluster: Cluster) -> None:
+    owner, stranger = cluster.sidecar("aa"), cluster.sidecar("bb", 1)
+    await owner.dispatch()
+    stranger.log, stranger.fence = list(owner.log), Fence(1, "bb")
+    refused = await stranger.write()
+    assert isinstance(refused, Refused)
+    assert refused.reason is Refusal.FENCED
+    assert await cluster.agree(2) == owner.log
+
+
+async def test_what_the_rules_exclude_is_an_error_and_is_not_written(cluster: Cluster) -> None:
+    owner = cluster.sidecar("aa")
+    await owner.dispatch()
+    right = list(owner.log)
+    with pytest.raises(InvariantViolation):
+        await owner.write(Kind.CLAIMED)
+    owner.log = right
+    assert isinstance(await owner.write(), Appended)
+
+
+async def test_nobody_waits_for_a_voter_that_closes(cluster: Cluster) -> None:
+    owner = cluster.sidecar("aa")
+    await owner.dispatch()
+    for wire in owner.wires:
+        wire.hanging = True
+    waiting = owner.write()
+    await asyncio.sleep(0)
+    owner.quorum.close()
+    with pytest.raises(StoreError):
+        await waiting
+    with pytest.raises(StoreError):
+        await owner.claim(2)
