@@ -74,13 +74,12 @@ class Run:
         Returns:
             Body of the ``input`` entry; None where it waits for nothing that anybody has answered.
         """
-        answer, number = self.shown.owed(task), self._told.stands_at
-        if answer is not None or number is None:
-            return answer
-        question = self.shown.questions[number]
-        if question.answer is None or tells_of(task, question.answer):
-            return None
-        return question.answer if same_status(question.status, task.get("status") or {}) else None
+        number, status = self._told.stands_at, task.get("status") or {}
+        if number is not None and same_status(self.shown.questions[number].status, status):
+            # The last question may be the same once more, and its answer another one.
+            answer = self.shown.questions[number].answer
+            return None if answer is None or tells_of(task, answer) else answer
+        return self.shown.owed(task)
 
     def answer_sent(self) -> None:
         """The run has been sent the message that it may have waited for: a step from here on waits for nothing.

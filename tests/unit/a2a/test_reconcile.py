@@ -166,6 +166,25 @@ def test_a_replayed_answer_whose_request_was_lost_is_still_owed() -> None:
         assert run.owes(asking) is None
 
 
+def test_a_lost_answer_is_that_to_the_question_at_which_the_run_stands() -> None:
+    """The same question was asked twice: the run that asks it for the first time gets the first answer."""
+    story = Story()
+    for number in (1, 2):
+        story.tell(status("INPUT_REQUIRED", "why"))
+        story.answer(f"because {number}", number)
+    run = story.again()
+    asking = {"status": status("INPUT_REQUIRED", "why")["statusUpdate"]["status"], "history": []}
+    told: list[Json] = []
+    for number in (1, 2):
+        assert story.note(run.receive(status("INPUT_REQUIRED", "why", f"m{number}"))) == ["replay"]
+        run.answer_sent()
+        answer = run.owes({**asking, "history": told})
+        assert answer is not None
+        assert answer["id"] == f"i{number}"
+        told.append(answer["message"])
+    assert run.owes({**asking, "history": told}) is None
+
+
 def test_no_step_follows_the_end() -> None:
     story = Story()
     assert story.note(story.run.receive(status("COMPLETED"), Marks("s"))) == ["task", "completed"]
