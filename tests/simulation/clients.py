@@ -50,6 +50,7 @@ class Client(Process):
         self._answered = 0
         self._asked = 0
         self._outstanding: tuple[Kind, Json] | None = None
+        self._question: Json | None = None  # that it answered last
         self._reading = self._answers = 0
 
     @property
@@ -131,6 +132,7 @@ class Client(Process):
     def _answer(self) -> None:
         if self._outstanding is None:
             self._answered += 1
+            self._question = self.seen.status["message"]
             text = f"<{self._answered}>"
             message_id = f"{self.name}-{self._answered}"
             message = {"messageId": message_id, "role": "ROLE_USER", "parts": [{"text": text}]}
@@ -172,6 +174,9 @@ class Client(Process):
     def _told(self, asked: int, answer: str) -> None:
         if asked == self._asked and answer != "again":
             self._outstanding = None
+            # Another question may have come before it heard that its answer was taken.
+            if not self.ended and self._is_asked() and self.seen.status["message"] != self._question:
+                self._answer()
 
     def _repeat(self, asked: int) -> None:
         if asked == self._asked and self._outstanding is not None:
