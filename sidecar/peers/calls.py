@@ -28,7 +28,8 @@ B = TypeVar("B")
 TIMEOUT_S = 2.0
 UNANSWERED_MAX = 16384
 UNANSWERED_BYTES_MAX = 48 << 20
-"""Half of what the other side takes: it is asked by several connections of a sidecar that was restarted."""
+"""And one more ask, however long: it would never find nothing else unanswered. Half of what the other side takes,
+so that its *busy* is the exception."""
 
 LOOK_S = 0.1
 
@@ -83,7 +84,7 @@ class Calls:
         size = len(data)
         if size > MESSAGE_BYTES_MAX:
             return failed(PeerUnavailable(f"{self._who}: {kind.name} of {size} bytes cannot be sent"))
-        if self._pending and (len(self._pending) >= UNANSWERED_MAX or self._bytes + size > UNANSWERED_BYTES_MAX):
+        if len(self._pending) >= UNANSWERED_MAX or self._bytes >= UNANSWERED_BYTES_MAX:
             return failed(PeerUnavailable(f"{self._who} leaves too much unanswered"))
         self._last_id += 1
         pending = _Pending(kind, self._loop.create_future(), size, timeout_s)

@@ -185,12 +185,14 @@ class Kind(NamedTuple, Generic[A, B]):
         asked: what is asked.
         answered: what is answered, or pushed.
         urgent: it may overtake others; if not, asks arrive in their order.
+        bulky: its answer may be long.
     """
 
     name: str
     asked: Codec[A]
     answered: Codec[B]
     urgent: bool = True
+    bulky: bool = False
 
 
 _CLAIM: Codec[ClaimAsk] = Codec(
@@ -231,14 +233,14 @@ _OTHER: Codec[Other] = Codec(_Other, tuple, lambda packed: Other(packed.kind, pa
 PRE_VOTE: Kind[ClaimAsk, Granted | Refused] = Kind("pre_vote", _CLAIM, CLAIM_ANSWER)
 CLAIM: Kind[ClaimAsk, Granted | Refused] = Kind("claim", _CLAIM, CLAIM_ANSWER, urgent=False)
 APPEND: Kind[AppendAsk, Appended | Refused] = Kind("append", _APPEND, APPEND_ANSWER, urgent=False)
-READ_PREFIX: Kind[PrefixAsk, tuple[Entry, ...] | None] = Kind("read_prefix", _PREFIX, PREFIX)
+READ_PREFIX: Kind[PrefixAsk, tuple[Entry, ...] | None] = Kind("read_prefix", _PREFIX, PREFIX, bulky=True)
 RENEW: Kind[RenewAsk, bool] = Kind("renew", _RENEW, YES)
 RELEASE: Kind[ReleaseAsk, None] = Kind("release", _RELEASE, NOTHING, urgent=False)
 ROW_OF: Kind[str, HandoffRow | None] = Kind("row", NAME, ROW)
-VIEW_OF: Kind[str, TaskView | None] = Kind("view", NAME, VIEW)
+VIEW_OF: Kind[str, TaskView | None] = Kind("view", NAME, VIEW, bulky=True)
 KEYS_OF: Kind[str, list[KeyRow]] = Kind("keys", NAME, KEYS)
-ENTRIES_OF: Kind[EntriesAsk, list[Entry]] = Kind("entries", _ENTRIES, ENTRIES)
-LIST: Kind[TaskQuery, Page] = Kind("list", QUERY, PAGE)
+ENTRIES_OF: Kind[EntriesAsk, list[Entry]] = Kind("entries", _ENTRIES, ENTRIES, bulky=True)
+LIST: Kind[TaskQuery, Page] = Kind("list", QUERY, PAGE, bulky=True)
 TAIL: Kind[TailAsk, list[Entry]] = Kind("tail", _TAIL, ENTRIES)
 DELIVER: Kind[Delivery, bytes] = Kind("deliver", _DELIVERY, OPAQUE, urgent=False)
 GOSSIP: Kind[bytes, bytes] = Kind("gossip", OPAQUE, OPAQUE)

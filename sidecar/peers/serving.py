@@ -32,10 +32,13 @@ log = logging.getLogger(__name__)
 
 UNANSWERED_MAX = 32768
 UNANSWERED_BYTES_MAX = 96 << 20
-"""Of asks that wait for their answer here; one alone may be larger."""
+"""Of asks that wait for their answer here, and one more, however long."""
 
 TASKS_MAX = 4096
 """Of them, those that are no appends: each costs a task, subscriptions among them."""
+
+BULKY_MAX = 16
+"""Long answers that are made at a time for one connection."""
 
 PIECE = Bounds(512, 256 << 10)
 
@@ -90,6 +93,7 @@ class Serving:
         self._bytes = 0
         self._tasks: dict[int, asyncio.Task[None]] = {}
         self._credits: dict[int, asyncio.Semaphore] = {}
+        self._bulky = asyncio.Semaphore(BULKY_MAX)
         self._told: set[str] = set()
         self._closed = False
 
@@ -133,7 +137,7 @@ class Serving:
     def _admitted(self, ask: Ask, kind: Kind[Any, Any]) -> Any:
         size = memoryview(ask.body).nbytes
         crowded = len(self._sizes) >= UNANSWERED_MAX or len(self._tasks) >= TASKS_MAX
-        if crowded or (self._sizes and self._bytes + size > UNANSWERED_BYTES_MAX):
+        if crowded or self._bytes >= UNANSWERED_BYTES_MAX:
             self._observer.count("peers.busy")
             self._fail(ask.id, "busy", "too much is unanswered here")
             return None
@@ -187,8 +191,12 @@ class Serving:
             self._tasks[ask.id] = self._loop.create_task(self._run(ask.id, answering))
 
     async def _called(self, ask_id: int, kind: Kind[Any, Any], call: Call, asked: Any) -> None:
-        answered = await call(self._handler, self._peer, asked)
-        self._answer(ask_id, kind.answered.pack(answered))
+        if not kind.bulky:
+            self._answer(ask_id, kind.answered.pack(await call(self._handler, self._peer, asked)))
+            return
+        async with self._bulky:  # whoever asks and does not read is given no more to keep here
+            await self._channel.room()
+            self._answer(ask_id, kind.answered.pack(await call(self._handler, self._peer, asked)))
 
     async def _push(self, ask_id: int, asked: kinds.TailAsk) -> None:
         allowed = self._credits[ask_id]

@@ -9,7 +9,7 @@ import asyncio
 import socket
 import sys
 from collections import defaultdict
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
@@ -48,6 +48,13 @@ def entries(count: int, size: int = 200, task: str = TASK, after: Tip | None = N
 
 def append(some: Sequence[Entry], committed: int = 0) -> Append:
     return Append(TASK, FENCE, some[0].seq - 1, some[0].prev, some, committed)
+
+
+async def until(true: Callable[[], bool], within_s: float = 8) -> None:
+    """Wait for something that another task does."""
+    async with asyncio.timeout(within_s):
+        while not true():
+            await asyncio.sleep(0.01)
 
 
 class Remembers:
@@ -216,6 +223,7 @@ async def port(name: str = "south", mine: Side | None = None, at: int = 0) -> As
         serving.cancel()
         with suppress(asyncio.CancelledError):
             await serving
+        end.listener.close()
 
 
 @asynccontextmanager
