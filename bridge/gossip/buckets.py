@@ -35,11 +35,11 @@ class Buckets:
 
     def put(self, key: str, *content: object) -> None:
         """A record is in the table, with this content."""
-        self.drop(key)
         digest = int.from_bytes(sha256(repr((key, content)).encode()).digest()[:_DIGEST_BYTES])
         bucket = self.bucket_of(key)
-        self._keys.setdefault(bucket, {})[key] = digest
-        self._turn(bucket, digest)
+        keys = self._keys.setdefault(bucket, {})
+        self._turn(bucket, digest ^ keys.get(key, 0))
+        keys[key] = digest
 
     def drop(self, key: str) -> None:
         """A record is in the table no more, if it was."""

@@ -26,6 +26,9 @@ from bridge.gossip import checked
 ACCUSERS_MAX = 3
 """More names than that change nothing: the first accuser and the two confirmations that a suspicion waits for."""
 
+MEMBER_BUCKETS = 64
+"""Into how many parts members' tables are cut to be compared (``buckets``)."""
+
 
 class Incarnation(NamedTuple):
     """Which word of a member is newer.
@@ -99,6 +102,16 @@ class Member(NamedTuple):
     def suspected(self) -> bool:
         """Whether it has not refuted yet."""
         return self.accused is not None and self.accused.incarnation >= self.told.incarnation
+
+    @property
+    def accusers(self) -> int:
+        """How many names accuse it of what it has not refuted."""
+        return len(self.accused.by) if self.accused is not None and self.suspected else 0
+
+    @property
+    def newest(self) -> Incarnation:
+        """The newest of its incarnations that is known, be it only from its accusers."""
+        return self.accused.incarnation if self.accused is not None and self.suspected else self.told.incarnation
 
 
 class State(StrEnum):
