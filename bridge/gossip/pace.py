@@ -22,8 +22,8 @@ class Pace:
             by somebody after 1.6 periods on average (e/(e-1)), in a cluster of any size.
         answer_ms: what a direct answer may take, half a period. Less: more detours by others when the network is
             slow; more: less time for the detour.
-        helpers: others that are asked to try. With loss p of a message a living member fails all paths with
-            p' = (1-(1-p)^2) * (1-(1-p)^4)^helpers. More: fewer false accusations, more messages at a failure.
+        scouts: others that are asked to try. With loss p of a message a living member fails all paths with
+            p' = (1-(1-p)^2) * (1-(1-p)^4)^scouts. More: fewer false accusations, more messages at a failure.
         spread_ms: while there is news, it is sent this often ...
         spread_to: ... to so many. All have it after about log(n)/log(1 + spread_to) rounds. Nothing is sent where
             there is no news. More of either: faster, and more messages under load.
@@ -42,7 +42,7 @@ class Pace:
 
     period_ms: int = 1_000
     answer_ms: int = 500
-    helpers: int = 3
+    scouts: int = 3
     spread_ms: int = 200
     spread_to: int = 3
     compare_ms: int = 10_000

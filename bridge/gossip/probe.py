@@ -1,6 +1,6 @@
 """One probe at a time: ask directly, then through others, and only then accuse.
 
-The prober knows a target, who was asked to help, and what each of them answered. A helper that answers "not me
+The prober knows a target, its scouts (who was asked to try), and what each answered. A scout that says "not me
 either" is worth two things: it shows that the one who asks is not deaf itself, and when all say so, waiting longer
 is of no use. ``Relays`` is the other side: what this member tries for others. This file must not know members,
 accusations or messages.
@@ -13,7 +13,7 @@ from enum import StrEnum
 from typing import Final, NamedTuple
 
 RELAYS_MAX = 256
-# A helper says "not me either" before the one that asked stops waiting for it.
+# A scout says "not me either" before the one that asked stops waiting for it.
 NACK_AT_PERCENT = 80
 
 
@@ -34,7 +34,7 @@ class Sign(StrEnum):
     ACKED = "acked"  # an answer came, on whatever path
     REFUSED = "refused"  # there is nobody at the target's address
     LATE = "late"  # the direct answer has had its time
-    NACKED = "nacked"  # every helper said that it got no answer either
+    NACKED = "nacked"  # every scout said that it got no answer either
     OVER = "over"  # the period is over
 
 
@@ -55,14 +55,14 @@ class Prober:
         step: where the probe is.
         target: who is probed.
         seq: number of its ping, also when others ping for it.
-        helpers: who was asked.
+        scouts: who was asked.
     """
 
     def __init__(self) -> None:
         self.step = Step.IDLE
         self.target = ""
         self.seq = 0
-        self.helpers: tuple[str, ...] = ()
+        self.scouts: tuple[str, ...] = ()
         self._nacked: dict[str, None] = {}
         self._late_ms = self._over_ms = 0
 
@@ -78,8 +78,8 @@ class Prober:
 
     @property
     def unheard(self) -> int:
-        """Helpers that said nothing at all, or 1 where there were none: signs that this member is slow itself."""
-        return len(self.helpers) - len(self._nacked) if self.helpers else 1
+        """Scouts that said nothing at all, or 1 where there were none: signs that this member is slow itself."""
+        return len(self.scouts) - len(self._nacked) if self.scouts else 1
 
     def begin(self, target: str, seq: int, late_ms: int, over_ms: int) -> None:
         """Probe somebody; a probe that is running is given up without a verdict.
@@ -92,12 +92,12 @@ class Prober:
         """
         self.give_up()
         self._move(Sign.BEGUN)
-        self.target, self.seq, self.helpers, self._nacked = target, seq, (), {}
+        self.target, self.seq, self.scouts, self._nacked = target, seq, (), {}
         self._late_ms, self._over_ms = late_ms, over_ms
 
-    def ask(self, helpers: Sequence[str]) -> None:
+    def ask(self, scouts: Sequence[str]) -> None:
         """These were asked to help."""
-        self.helpers = tuple(helpers)
+        self.scouts = tuple(scouts)
 
     def give_up(self) -> None:
         """There was no fair chance of an answer."""
@@ -105,15 +105,15 @@ class Prober:
 
     def acked(self, sender: str, seq: int) -> bool:
         """An answer came; whether it is the one that is waited for."""
-        mine = self.running and seq == self.seq and sender in (self.target, *self.helpers)
+        mine = self.running and seq == self.seq and sender in (self.target, *self.scouts)
         return mine and self._move(Sign.ACKED)
 
     def nacked(self, sender: str, seq: int) -> bool:
-        """A helper got no answer either; whether that settles it."""
-        if seq != self.seq or sender not in self.helpers:
+        """A scout got no answer either; whether that settles it."""
+        if seq != self.seq or sender not in self.scouts:
             return False
         self._nacked[sender] = None
-        return len(self._nacked) == len(self.helpers) and self._move(Sign.NACKED)
+        return len(self._nacked) == len(self.scouts) and self._move(Sign.NACKED)
 
     def refused(self, seq: int) -> bool:
         """Nobody is at the target's address; whether others are to be asked now."""
@@ -122,7 +122,7 @@ class Prober:
     def elapsed(self, now_ms: int) -> bool:
         """Time passed; whether the probe has moved."""
         if self.step is Step.DIRECT and now_ms >= self._late_ms:
-            # However late this beat is: helpers get the time that they were meant to have.
+            # However late this beat is: scouts get the time that they were meant to have.
             self._over_ms = max(self._over_ms, now_ms + self._over_ms - self._late_ms)
             return self._move(Sign.LATE)
         return self.step is Step.INDIRECT and now_ms >= self._over_ms and self._move(Sign.OVER)
@@ -156,7 +156,7 @@ class Relay(NamedTuple):
 class Relays:
     """What is tried for others, by the number of the ping that was sent.
 
-    Beyond ``RELAYS_MAX`` nothing more is taken: whoever asks has other helpers.
+    Beyond ``RELAYS_MAX`` nothing more is taken: whoever asks has other scouts.
     """
 
     def __init__(self) -> None:

@@ -205,13 +205,13 @@ class Gossip:
         if member is None or self.roster.state(prober.target) not in (State.ALIVE, State.SUSPECT):
             prober.give_up()  # it left meanwhile, or was concluded to be dead
         elif prober.step is Step.INDIRECT:
-            prober.ask(self.roster.alive.some(self._pace.helpers, draws, (prober.target,)))
+            prober.ask(self.roster.alive.some(self._pace.scouts, draws, (prober.target,)))
             wait_ms = min(WAIT_MS_MAX, prober.left_ms(now_ms))
-            about = News((member.told,))  # a helper may not know it
-            for name in prober.helpers:
+            about = News((member.told,))  # a scout may not know it
+            for name in prober.scouts:
                 self._post.post(Message(Kind.ASK, self.me.name, name, about, prober.seq, prober.target, wait_ms))
         else:
-            if prober.helpers or not member.suspected:
+            if prober.scouts or not member.suspected:
                 self._known.slowness.change(prober.unheard)
             # With as many accusers as count, one more is no news.
             if member.accusers < ACCUSERS_MAX:

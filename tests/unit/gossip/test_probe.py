@@ -11,10 +11,10 @@ def begun() -> Prober:
     return prober
 
 
-def asked(*helpers: str) -> Prober:
+def asked(*scouts: str) -> Prober:
     prober = begun()
     assert prober.elapsed(500)
-    prober.ask(helpers)
+    prober.ask(scouts)
     return prober
 
 
@@ -51,11 +51,11 @@ def test_no_answer_on_any_path_is_silence() -> None:
     assert not prober.nacked("h", 4)
     assert not prober.nacked("h", 5)
     assert prober.elapsed(1_000)
-    # One helper said nothing at all: that may be this member's own fault.
+    # One scout said nothing at all: that may be this member's own fault.
     assert (prober.step, prober.unheard, prober.left_ms(2_000)) == (Step.SILENT, 1, 0)
 
 
-def test_when_every_helper_found_the_same_nobody_waits_longer() -> None:
+def test_when_every_scout_found_the_same_nobody_waits_longer() -> None:
     prober = asked("h", "i")
     assert not prober.nacked("h", 5)
     assert prober.nacked("i", 5)
@@ -71,7 +71,7 @@ def test_who_is_not_at_its_address_is_looked_for_by_others_at_once() -> None:
     assert prober.unheard == 1
 
 
-def test_a_late_beat_leaves_the_helpers_the_time_that_they_have() -> None:
+def test_a_late_beat_leaves_the_scouts_the_time_that_they_have() -> None:
     prober = begun()
     assert prober.elapsed(990)
     assert prober.due_ms == 1_490

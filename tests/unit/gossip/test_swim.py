@@ -62,7 +62,7 @@ def test_who_dies_is_suspected_first_by_one_and_then_dead_for_all() -> None:
     assert {"ask", "nack"} < {*kinds}
     circle.run(30 * PERIOD)
     assert set(circle.states("e").values()) == {State.DEAD}
-    assert {circle.members[name].slowness for name in "abcd"} == {0}  # helpers said that it was not their fault
+    assert {circle.members[name].slowness for name in "abcd"} == {0}  # scouts said that it was not their fault
     assert sorted(name for name, effect in circle.seen if effect == Moved("e", State.SUSPECT, State.DEAD)) == [
         *"abcd"
     ]
@@ -124,7 +124,7 @@ def test_nobody_at_the_address_is_as_good_as_no_answer_only_faster() -> None:
     assert me.slowness == 0
 
 
-def test_a_helper_pings_answers_and_says_when_it_got_no_answer() -> None:
+def test_a_scout_pings_answers_and_says_when_it_got_no_answer() -> None:
     me = alone()
     me.receive(ping("asker"), 0, 1)
     ask = Message(Kind.ASK, "asker", "me", News((told("t"),)), seq=77, target="t", wait_ms=500)
