@@ -174,11 +174,12 @@ class Run:
         if self.shown.begun:
             return []
         update = (event or {}).get("artifactUpdate") or (event or {}).get("statusUpdate") or {}
-        seed = self._seed or {
-            "id": update.get("taskId") or "",
-            "contextId": update.get("contextId") or "",
-            "status": {"state": SUBMITTED},
-        }
+        context = update.get("contextId") or ""
+        seed = self._seed or {"id": update.get("taskId") or "", "status": {"state": SUBMITTED}}
+        if not seed.get("contextId"):
+            # Its client named none: it is in the one that its agent has opened.
+            said = [{**each, "contextId": context} for each in seed.get("history") or ()]
+            seed = {**seed, "contextId": context, "history": said}
         return self._emit(Show({"task": seed}))
 
     def _artifact(self, event: Json) -> list[Outcome]:

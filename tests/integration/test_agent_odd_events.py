@@ -197,3 +197,16 @@ async def test_what_is_no_event_ends_only_the_stream(stage: Stage) -> None:
         await seen.ended()
         assert seen.completed
     await stage.verify()
+
+
+async def test_a_task_that_is_made_up_is_in_the_context_that_its_agent_opened(stage: Stage) -> None:
+    """The agent's first event is no Task, and the client named no context: the agent's is shown."""
+    async with RawAgent(Play(SendStreamingMessage=stream(status(WORKING), status(COMPLETED)))) as agent:
+        sidecar = stage.sidecar(agent.url)
+        await stage.ready()
+        seen = stage.stream(sidecar, "SendStreamingMessage", message("hi"))
+        await seen.ended()
+        shown = seen.frames[0].event["task"]
+        assert {shown["contextId"], *(each["contextId"] for each in shown["history"])} == {"c1"}
+        assert (await stage.task(sidecar, seen.task_id))["contextId"] == "c1"
+        await stage.verify()

@@ -40,6 +40,20 @@ def test_a_task_is_made_up_where_the_agent_sends_none() -> None:
     assert Story().tell(art("a", "x")) == ["task", "a = x"]
 
 
+def test_a_task_that_is_made_up_is_in_the_context_that_its_agent_opened() -> None:
+    said = {**message("go", "u", "ROLE_USER"), "contextId": ""}
+    run = Run(Shown(), fresh=True, seed=task(contextId="", history=[said]))
+    event = status("WORKING")
+    event["statusUpdate"]["contextId"] = "opened"
+    shown = run.receive(event)[0]
+    assert isinstance(shown, Show)
+    assert shown.event["task"]["contextId"] == shown.event["task"]["history"][0]["contextId"] == "opened"
+    assert run.shown.context_id == "opened"
+    run = Run(Shown(), fresh=True, seed=task(contextId="named"))
+    run.receive(event)
+    assert run.shown.context_id == "named"
+
+
 @pytest.mark.parametrize(
     ("state", "told"),
     [
