@@ -11,6 +11,7 @@ from collections.abc import Collection
 from bridge.a2a.dialect import parse_timestamp
 from bridge.a2a.extension import URI
 from bridge.a2a.fold import TaskFold, task_json
+from bridge.gist import at_work
 from bridge.handoff import Handoff, State
 from bridge.journal import TERMINAL, Kind
 from sidecar.ports import Clock
@@ -45,11 +46,7 @@ def row_of(handoff: Handoff, fold: TaskFold, caller: Caller, context_id: str, at
 
 
 def _at_work(handoff: Handoff) -> State:
-    # A task that waits, for its client or for an operator, has work once it has been given some: the sweep looks
-    # for that word. A cancel needs neither the client's answer nor the operator's.
-    waits = handoff.state in (State.SUSPENDED, State.REVIEW)
-    answered = handoff.state is State.SUSPENDED and handoff.due
-    return State.CLAIMED if waits and (answered or handoff.cancel_pending) else handoff.state
+    return at_work(handoff.state, due=bool(handoff.due), cancel=handoff.cancel_pending)
 
 
 def _moment(status: Json, otherwise: int) -> int:

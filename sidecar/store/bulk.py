@@ -21,12 +21,13 @@ class Bulk:
         table: its name.
         columns: comma separated, in the order of the values.
         key: columns that identify a row: an existing one is replaced (all other columns). Empty: it is an error.
+        fixed: columns that never differ for one key: an index of those alone is not written again.
     """
 
-    def __init__(self, table: str, columns: str, key: str = "") -> None:
+    def __init__(self, table: str, columns: str, key: str = "", fixed: str = "") -> None:
         names = [name.strip() for name in columns.split(",")]
         row = f"({', '.join('?' * len(names))})"
-        keys = {name.strip() for name in key.split(",")}
+        keys = {name.strip() for name in f"{key},{fixed}".split(",")}
         others = ", ".join(f"{name} = excluded.{name}" for name in names if name not in keys)
         tail = f" ON CONFLICT ({key}) DO UPDATE SET {others}" if key else ""
         self._width = len(names)

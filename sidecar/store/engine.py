@@ -26,7 +26,7 @@ from sidecar.store.faults import translated
 from sidecar.store.identity import identify, place_of_file
 from sidecar.store.schema import APPLICATION_ID
 
-SCHEMA_HEAD = "journal"
+SCHEMA_HEAD = "gist"
 """Revision of the newest migration; a test compares it with the migrations directory."""
 
 OPEN_WAIT_S = 15.0

@@ -10,16 +10,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from bridge.gist import TELLING, WORKING, Gist, folded
+from bridge.handoff import State
 from bridge.journal import TERMINAL, Entry, Fence, Kind, Tip
 from bridge.quorum import VoterView
 from sidecar.records import TaskView
 
 COLUMNS = (
     "id, task, promised_n, promised_session, tip_n, tip_session, tip_seq, tip_hash, committed, "
-    "granted_n, granted_session, granted_until_ms, granted_boot, terminal_seq, purged, released"
+    "granted_n, granted_session, granted_until_ms, granted_boot, terminal_seq, purged, released, "
+    "state, due, cancel, waits, shown_seq"
 )
 
-_TELLING = TERMINAL | {Kind.ORPHANED, Kind.CLAIMED}  # kinds that the row itself remembers
+NOTHING = Gist()
 
 
 @dataclass(slots=True)
@@ -31,7 +34,7 @@ class Held:
         task: its task id.
         view: the voter's memory.
         terminal_seq: position of the terminal entry, 0 without.
-        released: the owner gave the handoff up (``orphaned``) and nobody has claimed it since.
+        gist: what a sweep has to know of the journal.
         shown_seq: position at which the row for reads was made that is shown, 0 where that is not known.
         task_view: the row for reads as it was last written from here; None: not known.
     """
@@ -40,9 +43,14 @@ class Held:
     task: str
     view: VoterView
     terminal_seq: int
-    released: bool = False
+    gist: Gist = NOTHING
     shown_seq: int = 0
     task_view: TaskView | None = None
+
+    @property
+    def waits(self) -> bool:
+        """A sweep passes it by: nothing is to be done, and all of it is known to be committed."""
+        return self.view.committed >= self.view.tip.seq and self.gist.word not in WORKING
 
 
 def held_of(row: Sequence[Any], boot: str) -> Held:
@@ -56,44 +64,45 @@ def held_of(row: Sequence[Any], boot: str) -> Held:
         granted_until_ms=row[11] if granted else 0,
         purged=bool(row[14]),
     )
-    return Held(row[0], row[1], view, row[13], bool(row[15]))
+    gist = Gist(State(row[16]), bool(row[17]), bool(row[18]), bool(row[15]))
+    return Held(row[0], row[1], view, row[13], gist, row[20])
 
 
 def row_of(held: Held, boot: str) -> tuple[Any, ...]:
     """The stored row (all columns in the schema's order)."""
-    view = held.view
+    view, gist = held.view, held.gist
     granted = view.granted
     return (
         held.id, held.task, *view.promised, *view.tip.fence, view.tip.seq, bytes.fromhex(view.tip.hash),
         view.committed, granted and granted.n, granted and granted.session, view.granted_until_ms,
         granted and boot, held.terminal_seq, view.purged,
-        held.released,
+        gist.released, gist.state.value, gist.due, gist.cancel, held.waits, held.shown_seq,
     )  # fmt: skip
 
 
-def flatten(base: int, add: Sequence[Entry], held: Held, cut_from: int | None) -> tuple[list[Any], int, bool]:
-    """Entries as the values of their rows, and what the handoff's row remembers after them.
+def flatten(base: int, add: Sequence[Entry]) -> tuple[list[Any], list[tuple[int, Kind]]]:
+    """Entries as the values of their rows, and those of them that tell a sweep something.
 
     Args:
         base: key of the handoff's entries.
         add: entries to be added.
-        held: the row before.
-        cut_from: position from which stored entries are removed first, if any.
 
     Raises:
         ValueError, AttributeError: an entry is malformed.
     """
     flat: list[Any] = []
-    terminal_seq, released = held.terminal_seq, held.released
-    if cut_from is not None:
-        terminal_seq, released = (0 if terminal_seq >= cut_from else terminal_seq), False
+    telling: list[tuple[int, Kind]] = []
     for seq, fence, kind, at, body_hash, prev, digest, body in add:
         flat += (
             base + seq, fence.n, fence.session, kind.value, at,
             bytes.fromhex(body_hash), bytes.fromhex(prev), bytes.fromhex(digest), body,
         )  # fmt: skip
-        if kind in _TELLING:
-            released = kind is Kind.ORPHANED
-            if not terminal_seq and kind in TERMINAL:
-                terminal_seq = seq
-    return flat, terminal_seq, released
+        if kind in TELLING:
+            telling.append((seq, kind))
+    return flat, telling
+
+
+def told(gist: Gist, terminal_seq: int, telling: Sequence[tuple[int, Kind]]) -> tuple[Gist, int]:
+    """What a handoff's row remembers of its entries, after more of them."""
+    ends = (seq for seq, kind in telling if kind in TERMINAL)
+    return folded(gist, [kind for _, kind in telling]), terminal_seq or next(ends, 0)

@@ -182,7 +182,7 @@ class _Append:
     def run(self, rows: Rows) -> Appended | Refused:
         append = self._append
         held = rows.held(append.task)
-        before, released = held.view, held.released
+        before, released = held.view, held.gist.released
         if self._members is not None and not append.after_seq and append.task != MEMBERS:  # it places others
             refused = misplaced(before, append, self._members.held(rows))
             if refused is not None:
@@ -194,6 +194,6 @@ class _Append:
         if plan.add or view != before:  # a repeat, or a word that is known, costs no disk write
             rows.put(held, view, plan.add, plan.cut_from)
         rows.ride(held, append.fence, append.after_seq + len(append.entries), self._riders)
-        if view.committed > before.committed or held.released != released:
+        if view.committed > before.committed or held.gist.released != released:
             rows.moved(held)
         return appended

@@ -46,7 +46,7 @@ class HandoffRow:
         owner: session that owns it: of the last entry's fence; "" before the first claim.
         released: its owner gave it up (``orphaned``) and nobody has claimed it since.
         terminal: a terminal entry is committed.
-        state: the handoff's state as last written with an append (``bridge.handoff.State``), "" if never.
+        state: the handoff's state, as a sweep sees it (``bridge.gist``): of all entries, committed or not.
         task_state: A2A's state of the task, "" if none.
         status_at: milliseconds since 1970 UTC of the last status, 0 if none.
     """
@@ -127,12 +127,13 @@ class Reads:
     async def handoffs_at_work(self, but_of: Collection[str] = ()) -> list[HandoffRow]:
         """Open handoffs that are not waiting for a client or an operator. Costs nothing per waiting one.
 
+        One of which something is not known to be committed waits for nobody: perhaps nobody living can tell, and
+        whoever claims it learns it.
+
         Args:
             but_of: leave out what these sessions own and have not given up.
         """
-        # As a subquery: in a join the planner would walk every open handoff, the waiting ones too.
-        at_work = handoffs.c.id.in_(select(tasks.c.handoff).where(text(AT_WORK)))
-        found = and_(at_work, _OPEN_AND_BEGUN)
+        found = and_(text(AT_WORK), handoffs.c.tip_seq > 0)
         if but_of:
             found &= (handoffs.c.released == 1) | handoffs.c.tip_session.not_in(sorted(but_of))
         return await self.run(lambda connection: _handoffs(connection, self._boot, found))
@@ -241,7 +242,7 @@ def _views(connection: Connection, statement: Select[Any]) -> list[TaskView]:
 
 def _handoffs(connection: Connection, boot: str, condition: ColumnElement[bool] | TextClause) -> list[HandoffRow]:
     statement = (
-        select(handoffs, tasks.c.state, tasks.c.task_state, tasks.c.status_at)
+        select(handoffs, tasks.c.task_state, tasks.c.status_at)
         .outerjoin(tasks, tasks.c.handoff == handoffs.c.id)
         .where(condition)
         .order_by(handoffs.c.task)
@@ -251,9 +252,9 @@ def _handoffs(connection: Connection, boot: str, condition: ColumnElement[bool] 
         held = held_of(row, boot)
         rows.append(
             HandoffRow(
-                held.task, held.view, held.view.tip.fence.session, held.released,
+                held.task, held.view, held.view.tip.fence.session, held.gist.released,
                 0 < held.terminal_seq <= held.view.committed,
-                row.state or "", row.task_state or "", row.status_at or 0,
+                held.gist.word.value, row.task_state or "", row.status_at or 0,
             )
         )  # fmt: skip
     return rows

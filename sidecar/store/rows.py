@@ -12,12 +12,13 @@ import sqlite3
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from bridge.journal import Entry, Fence
+from bridge.gist import TELLING
+from bridge.journal import Entry, Fence, Kind
 from bridge.quorum import VoterView
 from sidecar.records import KeyRow, Riders, TaskView
 from sidecar.store.bulk import Bulk
 from sidecar.store.changes import Changes
-from sidecar.store.held import COLUMNS, Held, flatten, held_of, row_of
+from sidecar.store.held import COLUMNS, NOTHING, Held, flatten, held_of, row_of, told
 from sidecar.store.heldback import HeldBack, Later
 from sidecar.store.pieces import journal
 from sidecar.store.schema import first_position, last_position
@@ -26,7 +27,12 @@ HELD_MAX = 4_000
 
 _READ_HANDOFF = f"SELECT {COLUMNS} FROM handoffs WHERE task = ?"  # noqa: S608
 _ENTRIES = Bulk("entries", "position, fence_n, fence_session, kind, at, body_hash, prev, hash, body")
-_HANDOFFS = Bulk("handoffs", COLUMNS, key="id")
+_KINDS = {kind.value: kind for kind in TELLING}
+_TELLING = f"""
+SELECT position, kind FROM entries WHERE position BETWEEN ? AND ?
+AND kind IN ({", ".join(f"'{name}'" for name in sorted(_KINDS))}) ORDER BY position
+"""  # noqa: S608
+_HANDOFFS = Bulk("handoffs", COLUMNS, key="id", fixed="task")
 _TASKS = Bulk(
     "tasks", "handoff, task, tenant, principal, context_id, state, task_state, status_at, listed", key="handoff"
 )
@@ -132,15 +138,19 @@ class Rows:
             ValueError, AttributeError: an entry is malformed; nothing was changed.
         """
         id_ = held.id or self._free_id()
-        flat, terminal_seq, released = flatten(first_position(id_), add, held, cut_from)
+        flat, telling = flatten(first_position(id_), add)
+        gist, terminal_seq = held.gist, held.terminal_seq
         if cut_from is not None:
             self._cut(held, cut_from)
+            gist, terminal_seq = told(NOTHING, 0, self._telling(held))
+        if telling:
+            gist, terminal_seq = told(gist, terminal_seq, telling)
         if held.id == 0:
             held.id = id_
             self._next_id = id_ + 1
             self._held[held.task] = held
-        self._urgent |= released and not held.released
-        held.view, held.terminal_seq, held.released = view, terminal_seq, released
+        self._urgent |= gist.released and not held.gist.released
+        held.view, held.terminal_seq, held.gist = view, terminal_seq, gist
         self._dirty[id_] = held
         self._touched[held.task] = None
         if add:
@@ -159,6 +169,12 @@ class Rows:
             "DELETE FROM entries WHERE position BETWEEN ? AND ?",
             (first_position(held.id, first), last_position(held.id)),
         )
+
+    def _telling(self, held: Held) -> list[tuple[int, Kind]]:
+        bounds = first_position(held.id), last_position(held.id)
+        return [
+            (position - bounds[0], _KINDS[kind]) for position, kind in self.connection.execute(_TELLING, bounds)
+        ]
 
     def show(self, held: Held, view: TaskView) -> None:
         """Write the row that reads use, unless it is as it was."""
@@ -191,6 +207,7 @@ class Rows:
             self.inbox_done(each.inbox)
             if each.view is not None and each.seq > held.shown_seq:
                 held.shown_seq = each.seq
+                self._dirty[held.id] = held
                 self.show(held, each.view)
 
     def moved(self, held: Held) -> None:

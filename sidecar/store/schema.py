@@ -7,11 +7,11 @@ file. This file must not know any rule. The failure it prevents: two statements 
 Design notes and trade-offs:
 
 * ``entries.position`` packs ``(handoff row, seq)`` into one integer key (``seq`` in the low 32 bits). SQLite
-clusters
-  a table by its integer key only; a composite key would need a second b-tree and double every append.
-* ``terminal_seq`` of a handoff is kept by the voter from the entries' kinds, not from the view: the sweep's
-partial
-  index must be right even where no view was ever written.
+  clusters a table by its integer key only; a composite key would need a second b-tree and double every append.
+* ``terminal_seq`` of a handoff and what a sweep looks for (``bridge.gist``) are kept by the voter from the
+  entries' kinds, not from the view: the sweep must be right even where no view was ever written.
+* One partial index serves the sweep and the list of all open handoffs, those that wait behind the others: it is
+  written with every append.
 * Hashes are stored as 32 bytes, not as hex: a fifth less to write per streamed event.
 """
 
@@ -36,9 +36,12 @@ APPLICATION_ID = 0x44485053
 SEQ_BITS = 32
 
 # Conditions of partial indexes: SQLite uses such an index only where a query repeats its condition literally.
-OPEN = "handoffs.terminal_seq = 0 AND handoffs.purged = 0"
+OPEN = (
+    "(handoffs.terminal_seq = 0 OR handoffs.terminal_seq > handoffs.committed) AND handoffs.purged = 0 "
+    "AND handoffs.waits IN (0, 1)"  # SQLite looks into the index only where its first column is asked for
+)
+AT_WORK = OPEN.replace("waits IN (0, 1)", "waits = 0")
 LISTED = "tasks.listed"
-AT_WORK = "tasks.state IN ('dispatched', 'claimed', 'running', 'orphaned')"
 
 metadata = MetaData()
 
@@ -71,8 +74,20 @@ handoffs = Table(
     Column(
         "released", Boolean(create_constraint=False), nullable=False
     ),  # orphaned by its owner, not claimed since
+    Column("state", Text, nullable=False, server_default="absent"),  # of all entries, committed or not
+    Column("due", Boolean(create_constraint=False), nullable=False, server_default="0"),
+    Column("cancel", Boolean(create_constraint=False), nullable=False, server_default="0"),
+    # Nothing is to be done, and all of it is known to be committed: a sweep passes it by.
+    Column("waits", Boolean(create_constraint=False), nullable=False, server_default="0"),
+    Column(
+        "shown_seq", Integer, nullable=False, server_default="0"
+    ),  # what the row for reads was made at, 0: unknown
 )
-Index("handoffs_open", handoffs.c.task, sqlite_where=text("terminal_seq = 0 AND purged = 0"))
+Index(
+    "handoffs_open",
+    handoffs.c.waits, handoffs.c.task,
+    sqlite_where=text("(terminal_seq = 0 OR terminal_seq > committed) AND purged = 0"),
+)  # fmt: skip
 
 entries = Table(
     "entries",
@@ -109,7 +124,6 @@ Index(
     tasks.c.tenant, tasks.c.principal, tasks.c.status_at, tasks.c.task,
     sqlite_where=text("listed"),
 )  # fmt: skip
-Index("tasks_at_work", tasks.c.handoff, sqlite_where=text(AT_WORK.replace("tasks.", "")))
 Index(
     "tasks_by_context",
     tasks.c.tenant, tasks.c.principal, tasks.c.context_id, tasks.c.status_at, tasks.c.task,

@@ -152,7 +152,7 @@ class Claiming:
         holder = held.view.tip.fence.session
         blocks = (
             holder not in ("", claim.candidate)
-            and not held.released
+            and not held.gist.released
             and self._holder_blocks(holder, claim.candidate)
         )
         decision = decide_claim(held.view, claim, holder_blocks=blocks, now_ms=now_ms())

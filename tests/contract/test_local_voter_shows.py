@@ -7,7 +7,7 @@ from bridge.quorum import Appended
 from sidecar.records import KeyRow, Riders
 from sidecar.store import LocalVoter, Store
 from tests.contract.journals import events, view_of
-from tests.contract.peering import begun, grown, journal, part
+from tests.contract.peering import Said, begun, grown, journal, part
 
 A, B = Fence(1, "aa"), Fence(2, "bb")
 
@@ -123,3 +123,58 @@ async def test_a_repeat_costs_no_row(peer_store: Store, local_voter: LocalVoter)
     answers = [await local_voter.append_soon(part("t", log, after, A, 3)) for after in (0, 2, 3)]
     assert [answer.seq for answer in answers if isinstance(answer, Appended)] == [3, 3, 3]
     assert await peer_store.handoff_row("t") == before
+
+
+async def test_a_sweep_sees_what_nobody_living_may_know_to_be_committed(
+    peer_store: Store, local_voter: LocalVoter
+) -> None:
+    asked = grown("t", journal(0), A, [Draft(Kind.BOUND, b"{}"), Draft(Kind.SUSPENDED, b"{}")])
+    log = grown("t", asked, A, [Draft(Kind.COMPLETED, b"{}")])
+
+    async def seen() -> list[str]:
+        return [row.state for row in await peer_store.handoffs_at_work()]
+
+    for end in (4, 5):
+        await local_voter.append_soon(part("t", log, 0, A, end - 1, end))
+        assert await seen() == [log[end - 1].kind.value]
+        assert [row.task for row in await peer_store.open_handoffs()] == ["t"]
+        await local_voter.append_soon(part("t", log, end, A, end, end))
+        assert await seen() == []
+    assert await peer_store.open_handoffs() == []
+
+
+async def test_after_a_cut_the_row_says_what_is_left(peer_store: Store, local_voter: LocalVoter) -> None:
+    bound = grown("t", journal(0), A, [Draft(Kind.BOUND, b"{}")])
+    asked = grown("t", bound, A, [Draft(Kind.SUSPENDED, b"{}"), *events(2), Draft(Kind.COMPLETED, b"{}")])
+    await begun(local_voter, asked, 2)
+    for left, state in ((5, "suspended"), (3, "running"), (2, "claimed")):
+        by = Fence(9 - left, "bb")
+        other = grown("t", asked[:left], by, events(1, body=b'{"by":%d}' % left))
+        assert isinstance(await local_voter.append_soon(part("t", other, left, by, 2)), Appended)
+        row = await peer_store.handoff_row("t")
+        assert row is not None
+        assert (row.state, row.voter.tip.seq) == (state, left + 1)
+        assert [each.task for each in await peer_store.open_handoffs()] == ["t"]
+    given_up = grown("t", asked[:2], B, [Draft(Kind.CLAIMED, b'{"owner":"b"}'), Draft(Kind.ORPHANED, b"{}")])
+    by = Fence(8, "cc")
+    await local_voter.append_soon(part("t", given_up, 2, by, 2))
+    row = await peer_store.handoff_row("t")
+    assert row is not None
+    assert (row.state, row.released) == ("orphaned", True)
+    cut = grown("t", given_up[:3], by, [Draft(Kind.CLAIMED, b'{"owner":"c"}')])
+    await local_voter.append_soon(part("t", cut, 3, by, 2))
+    row = await peer_store.handoff_row("t")
+    assert row is not None
+    assert (row.state, row.released) == ("claimed", False)
+
+
+async def test_a_row_that_is_older_than_what_was_shown_is_not_shown_after_the_file_was_opened_again(
+    url: str, said: Said
+) -> None:
+    log, six = journal(4), view_of("t", status_at=6)
+    for seq in (6, 4):
+        store = await Store.open(url, alone=False)
+        voter = store.local_voter(said, listed=False)
+        await voter.append_soon(part("t", log, 0, A, seq, seq), Riders(view_of("t", status_at=seq), seq))
+        assert await store.view("t") == six
+        await store.close()
