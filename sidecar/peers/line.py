@@ -47,6 +47,7 @@ class Line:
         url: of the peer's port.
         side: what this side says of itself, asked for each connection.
         observer: counts.
+        timeout_s: how long an answer may take, from when its ask was sent.
         ssl_context: for TLS, if the URL says https.
         on_change: called when it is connected, and when it is not any more.
 
@@ -63,6 +64,7 @@ class Line:
         side: Callable[[], Side],
         observer: Observer,
         *,
+        timeout_s: float = TIMEOUT_S,
         ssl_context: ssl.SSLContext | None = None,
         on_change: Callable[[Line], None] | None = None,
     ) -> None:
@@ -71,6 +73,7 @@ class Line:
         self.problem = "not dialled yet"
         self.itself = False
         self._side, self._observer, self._ssl, self._on_change = side, observer, ssl_context, on_change
+        self._timeout_s = timeout_s
         self._voter = ""
         self._calls: Calls | None = None
         self._hurry = asyncio.Event()
@@ -113,15 +116,20 @@ class Line:
                     async with asyncio.timeout(pause(failures)):
                         await self._hurry.wait()
 
-    def ask(self, kind: Kind[A, B], asked: A, timeout_s: float = TIMEOUT_S) -> asyncio.Future[B]:
+    def ask(self, kind: Kind[A, B], asked: A, timeout_s: float | None = None) -> asyncio.Future[B]:
         """Ask; queued before this returns.
+
+        Args:
+            kind: what kind of thing.
+            asked: of that kind.
+            timeout_s: instead of the link's own.
 
         Returns:
             The answer. It fails with ``PeerUnavailable`` if there is none, and then the outcome is unknown.
         """
         if self._calls is None:
             return failed(PeerUnavailable(f"{self.name} {self.problem}"))
-        return self._calls.ask(kind, asked, timeout_s)
+        return self._calls.ask(kind, asked, self._timeout_s if timeout_s is None else timeout_s)
 
     def subscribe(self, kind: Kind[A, B], asked: A) -> AsyncIterator[B]:
         """Pieces as they are pushed, until the other side ends it.

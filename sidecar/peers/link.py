@@ -18,10 +18,6 @@ from sidecar.peers.shapes import Page, TaskQuery
 from sidecar.records import NO_RIDERS, Caller, KeyRow, ListQuery, Riders, SessionCard, TaskView
 from sidecar.store import HandoffRow
 
-READ_TIMEOUT_S = 5.0
-DELIVER_TIMEOUT_S = 10.0
-"""A delivery is answered once it is in a journal."""
-
 
 class PeerLink(Line):
     """One peer; see ``Line`` for how it is made and kept."""
@@ -36,7 +32,7 @@ class PeerLink(Line):
 
     async def read_prefix(self, task: str, tip: Tip, after: int) -> tuple[Entry, ...] | None:
         """The next chunk of the prefix that ends in exactly this tip; None if it is gone."""
-        return await self.ask(kinds.READ_PREFIX, kinds.PrefixAsk(self.voter, task, tip, after), READ_TIMEOUT_S)
+        return await self.ask(kinds.READ_PREFIX, kinds.PrefixAsk(self.voter, task, tip, after))
 
     def append_soon(self, append: Append, riders: Riders = NO_RIDERS) -> asyncio.Future[Appended | Refused]:
         """Continue a journal there; queued before this returns, in order."""
@@ -52,27 +48,27 @@ class PeerLink(Line):
 
     async def deliver(self, task: str, kind: str, body: bytes) -> bytes:
         """Give the owner, who is believed to be there, something for a handoff."""
-        return await self.ask(kinds.DELIVER, kinds.Delivery(task, kind, body), DELIVER_TIMEOUT_S)
+        return await self.ask(kinds.DELIVER, kinds.Delivery(task, kind, body))
 
     async def row(self, task: str) -> HandoffRow | None:
         """What its store knows of a handoff."""
-        return await self.ask(kinds.ROW_OF, task, READ_TIMEOUT_S)
+        return await self.ask(kinds.ROW_OF, task)
 
     async def view(self, task: str) -> TaskView | None:
         """Its row for reads."""
-        return await self.ask(kinds.VIEW_OF, task, READ_TIMEOUT_S)
+        return await self.ask(kinds.VIEW_OF, task)
 
     async def keys(self, key_hash: str) -> list[KeyRow]:
         """What it knows of a message key."""
-        return await self.ask(kinds.KEYS_OF, key_hash, READ_TIMEOUT_S)
+        return await self.ask(kinds.KEYS_OF, key_hash)
 
     async def entries(self, task: str, after: int = 0, limit: int = 1000, bytes_max: int = 1 << 20) -> list[Entry]:
         """Committed entries after a position; fewer than ``limit`` do not mean the end, none do."""
-        return await self.ask(kinds.ENTRIES_OF, kinds.EntriesAsk(task, after, limit, bytes_max), READ_TIMEOUT_S)
+        return await self.ask(kinds.ENTRIES_OF, kinds.EntriesAsk(task, after, limit, bytes_max))
 
     async def list_tasks(self, query: ListQuery, caller: Caller, body_max: int | None = None) -> Page:
         """One page of a caller's tasks, as its store has them."""
-        return await self.ask(kinds.LIST, TaskQuery(query, caller, body_max), READ_TIMEOUT_S)
+        return await self.ask(kinds.LIST, TaskQuery(query, caller, body_max))
 
     def tail(self, task: str, after: int) -> AsyncIterator[list[Entry]]:
         """Committed entries after a position, and all that follow.
@@ -82,10 +78,10 @@ class PeerLink(Line):
         """
         return self.subscribe(kinds.TAIL, kinds.TailAsk(task, after))
 
-    async def gossip(self, payload: bytes, timeout_s: float = READ_TIMEOUT_S) -> bytes:
+    async def gossip(self, payload: bytes, timeout_s: float | None = None) -> bytes:
         """A message of the gossip, and what is said to it."""
         return await self.ask(kinds.GOSSIP, payload, timeout_s)
 
-    async def call(self, kind: str, payload: bytes, timeout_s: float = READ_TIMEOUT_S) -> bytes:
+    async def call(self, kind: str, payload: bytes, timeout_s: float | None = None) -> bytes:
         """Anything else; *unsupported* where the peer does not know it."""
         return await self.ask(kinds.OTHER, kinds.Other(kind, payload), timeout_s)

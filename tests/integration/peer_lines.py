@@ -75,7 +75,7 @@ class BadLine:
         self, source: asyncio.StreamReader, sink: asyncio.StreamWriter, *, dialling: bool = False
     ) -> None:
         seen = 0
-        with suppress(OSError):
+        with suppress(OSError, RuntimeError):
             while piece := await source.read(PIECE):
                 if self._bytes_per_s is not None:
                     await asyncio.sleep(len(piece) / self._bytes_per_s)

@@ -50,7 +50,7 @@ def append(some: Sequence[Entry], committed: int = 0) -> Append:
     return Append(TASK, FENCE, some[0].seq - 1, some[0].prev, some, committed)
 
 
-async def until(true: Callable[[], bool], within_s: float = 8) -> None:
+async def until(true: Callable[[], bool], within_s: float = 20) -> None:
     """Wait for something that another task does."""
     async with asyncio.timeout(within_s):
         while not true():
@@ -227,14 +227,18 @@ async def port(name: str = "south", mine: Side | None = None, at: int = 0) -> As
 
 
 @asynccontextmanager
-async def link(url: str, mine: Side | None = None, *, up: bool = True) -> AsyncIterator[PeerLink]:
+async def link(
+    url: str, mine: Side | None = None, *, up: bool = True, timeout_s: float = 60
+) -> AsyncIterator[PeerLink]:
     changed = asyncio.Event()
     mine = mine or side("north")
-    made = PeerLink(url, lambda: mine, Metrics(strict=True), on_change=lambda _: changed.set())
+    made = PeerLink(
+        url, lambda: mine, Metrics(strict=True), timeout_s=timeout_s, on_change=lambda _: changed.set()
+    )
     dialling = asyncio.create_task(made.run_forever())
     try:
         if up:
-            async with asyncio.timeout(5):
+            async with asyncio.timeout(20):
                 while not made.connected:
                     changed.clear()
                     await changed.wait()

@@ -29,7 +29,7 @@ class Raw:
 
     async def said(self) -> str:
         """Why the other side closed the connection, past whatever it said before."""
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(20):
             while (message := await self.ws.receive()).type is aiohttp.WSMsgType.BINARY:
                 pass
         assert message.type is aiohttp.WSMsgType.CLOSE

@@ -43,7 +43,7 @@ async def test_a_peer_that_is_not_there_costs_nobody_time() -> None:
         begin = time.monotonic()
         answered, failed = await outcomes(*(to.append_soon(append([each])) for each in entries(1000)))
         assert (answered, len(failed)) == (0, 1000)
-        assert time.monotonic() - begin < 1.5
+        assert time.monotonic() - begin < 10  # of the minute that an answer may take
         assert "cannot be reached" in failed[0]
 
 
@@ -74,14 +74,14 @@ async def test_a_peer_that_comes_back_is_found() -> None:
 async def test_a_slow_peer_slows_no_other_and_its_renewals_go_on() -> None:
     async with port("south") as slow, port("east") as fast, link(slow.url) as to_slow, link(fast.url) as to_fast:
         slow.handler.answers = False
-        waiting = [append_within(to_slow, at, 0.5) for at in range(500)]
-        begin = time.monotonic()
+        waiting = [to_slow.append_soon(append([each])) for each in entries(500)]
         answered, failed = await outcomes(*(to_fast.append_soon(append([each])) for each in entries(500)))
         assert (answered, failed) == (500, [])
-        assert time.monotonic() - begin < 1.5
-        answered, failed = await outcomes(*waiting)
+        assert not any(each.done() for each in waiting)
+        answered, failed = await outcomes(*(append_within(to_slow, at, 0.5) for at in range(500)))
         assert (answered, set(failed)) == (0, {f"{to_slow.name} does not answer append within 0.5 s"})
         slow.handler.let_go()
+        assert (await outcomes(*waiting))[0] == 500
         assert await to_slow.renew(LIFE, CARD)  # on the same connection
         assert to_slow.connected
 
@@ -146,7 +146,7 @@ async def test_long_answers_are_made_a_few_at_a_time() -> None:
         asked = [asyncio.ensure_future(to.entries(TASK, at % 4, 1)) for at in range(100)]
         await until(lambda: len(end.handler.asked) == serving.BULKY_MAX)
         end.handler.answers = True  # of what is asked from now on
-        assert await asyncio.wait_for(to.append_soon(append(entries(1))), 1) is not None
+        assert await asyncio.wait_for(to.append_soon(append(entries(1))), 20) is not None
         assert len(end.handler.asked) == serving.BULKY_MAX + 1
         end.handler.let_go()
         assert [each[0].seq for each in await asyncio.gather(*asked)] == [at % 4 + 1 for at in range(100)]
@@ -158,7 +158,7 @@ async def test_a_silent_line_is_noticed_and_dialled_anew(monkeypatch: pytest.Mon
         assert await to.renew(LIFE, CARD)
         line.silent = True
         waiting = append_within(to, 0, 60)
-        answered, (why,) = await asyncio.wait_for(outcomes(waiting), 3)
+        answered, (why,) = await asyncio.wait_for(outcomes(waiting), 20)
         assert (answered, "lost" in why) == (0, True)
         line.silent = False
         line.cut()  # whoever dialled while it was silent has learnt nothing
