@@ -120,8 +120,9 @@ class Hand:
 
     def hopeless(self) -> bool:
         """Whether it should be claimed anew: see ``Standing.hopeless``."""
-        proposer = self.proposer
-        well = self.settled and not self.standing.behind(proposer.voters, len(proposer.log))
+        proposer, life = self.proposer, self._circle.life
+        fresh = life.may_act(proposer.sets, self.standing.proven_ms) or not life.may_write(proposer.sets)
+        well = fresh and self.settled and not self.standing.behind(proposer.voters, len(proposer.log))
         return self.owner and self.standing.hopeless(self._circle.now_ms(), well=well)
 
     # --- what is wanted of it ---------------------------------------------------------------------------------

@@ -77,11 +77,12 @@ class Standing:
         """Whether an owner should claim anew, above the fence that some voter has promised.
 
         That voter never takes this fence again, and its host shows nothing new for as long as this owner lives; if
-        the others are silent, nothing is committed either, while a new claim needs only those that answer.
+        the others are silent, nothing is committed either, and nothing is fresh: such an owner neither acts nor
+        gives up a run that hangs. A new claim needs only those that answer.
 
         Args:
             now_ms: the sidecar's clock.
-            well: all that was written is committed, and every voter has it.
+            well: all that was written is committed, every voter has it, and reads are fresh or the lease has lapsed.
         """
         if not self.fenced or well:
             self._well_ms = now_ms

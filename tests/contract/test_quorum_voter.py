@@ -10,10 +10,12 @@ from pathlib import Path
 import pytest
 
 from bridge.errors import InvariantViolation
-from bridge.journal import Draft, Fence, Kind, verify
-from bridge.quorum import Appended, Granted, Refusal, Refused
+from bridge.journal import Draft, Fence, Kind, tip_of, verify
+from bridge.quorum import Appended, Claim, Granted, Refusal, Refused
 from sidecar.errors import StoreError
-from tests.contract.cluster import TASK, Cluster
+from sidecar.peers.standing import FENCED_MS
+from sidecar.store.hosttime import now_ms
+from tests.contract.cluster import TASK, Alive, Cluster
 from tests.contract.journals import BODY
 
 
@@ -121,6 +123,24 @@ async def test_a_living_owner_is_not_disturbed_by_a_candidate(cluster: Cluster) 
     assert refused.reason is Refusal.HELD
     assert "claim" not in second.wires[0].asked
     assert isinstance(await first.write(), Appended)
+
+
+async def test_a_fenced_owner_that_is_not_fresh_is_to_claim_anew_although_it_has_nothing_to_write(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    owner = cluster.sidecar("aa")
+    await owner.dispatch()
+    await cluster.agree(2)
+    hand = owner.quorum.hands[TASK]
+    assert isinstance(await owner.wires[2].claim(Claim(TASK, Fence(2, "bb"), "bb")), Granted)
+    tip, start = tip_of(TASK, owner.log), now_ms()
+    hand.standing.answered(cluster.names[2], start, Refused(Refusal.FENCED, Fence(2, "bb"), tip, 2))
+    for fresh, lives, hopeless in ((True, True, False), (False, False, False), (False, True, True)):
+        monkeypatch.setattr(Alive, "may_act", lambda *_, fresh=fresh: fresh)
+        monkeypatch.setattr(Alive, "may_write", lambda *_, lives=lives: lives)
+        start += FENCED_MS + 1
+        monkeypatch.setattr(hand._circle, "now_ms", lambda start=start: start)
+        assert hand.hopeless() == hopeless
 
 
 async def test_a_repeated_dispatch_is_answered_again_and_anothers_is_refused(cluster: Cluster) -> None:
