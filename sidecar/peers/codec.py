@@ -1,8 +1,8 @@
 """What sidecars say to each other about journals, as bytes and back.
 
 Shapes travel as arrays: a later version may add fields at the end with a default, and both read each other. Hashes
-travel as the 32 bytes that they are, and an append's entries are checked to be a chain. The failure this prevents:
-a broken journal that is met deep inside instead of at the door.
+travel as the 32 bytes that they are. The failure this prevents: an entry that cannot be one, met deep inside
+instead of at the door.
 
 This file must not know who asks, or what any of it means.
 """
@@ -11,11 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bridge.errors import BrokenChain
-from bridge.journal import NO_FENCE, Entry, Fence, Kind, Tip, check_link
+from bridge.journal import Entry, Fence, Kind, Tip
 from bridge.quorum import Append, Appended, Claim, Granted, Refusal, Refused
 from bridge.session import Renewal
-from sidecar.peers.packing import Codec, Digest, Malformed, Packed, Plain, Text, Whole, as_it_is
+from sidecar.peers.packing import Codec, Digest, Packed, Plain, Text, Whole, as_it_is
 
 
 class FencePacked(Packed):
@@ -153,18 +152,8 @@ def append_packed(append: Append) -> object:
 
 
 def append_of(packed: AppendPacked) -> Append:
-    """As the rules know it.
-
-    Raises:
-        Malformed: its entries are no chain. What a voter stores, it will be asked for as evidence.
-    """
+    """As the rules know it. That its entries are a chain is for the voter to see, before it stores them."""
     entries, after_hash = [each.record() for each in packed.entries], packed.after_hash.hex()
-    tip = Tip(NO_FENCE, packed.after_seq, after_hash)
-    try:
-        for entry in entries:
-            tip = check_link(tip, entry)
-    except BrokenChain as error:
-        raise Malformed("broken_chain", f"task {packed.task}: {error}") from None
     return Append(packed.task, packed.fence.record(), packed.after_seq, after_hash, entries, packed.committed)
 
 

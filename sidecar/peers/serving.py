@@ -16,6 +16,7 @@ from functools import partial
 from typing import Any, Final, cast
 
 from bridge.catchup import Bounds, chunk
+from bridge.errors import BridgeError
 from bridge.journal import Entry
 from sidecar.errors import SidecarError
 from sidecar.peers import frames, kinds
@@ -144,9 +145,7 @@ class Serving:
         try:
             asked = kind.asked.read(ask.body)
         except Malformed as error:
-            self._observer.count("peers.malformed", code=error.code)
-            self._tell_once(error.code, f"asks for {ask.kind} with {error}")
-            self._fail(ask.id, error.code, error.detail)
+            self._malformed(ask.id, error.code, f"{ask.kind}: {error.detail}")
             return None
         self._sizes[ask.id] = size
         self._bytes += size
@@ -227,6 +226,8 @@ class Serving:
     def _failed(self, ask_id: int, error: BaseException) -> None:
         if isinstance(error, SidecarError):
             self._fail(ask_id, error.code, str(error))
+        elif isinstance(error, BridgeError):  # what was asked was no journal, no JSON
+            self._malformed(ask_id, error.code, str(error))
         elif isinstance(error, asyncio.CancelledError):
             self._fail(ask_id, "stopped", "the ask was given up")
         elif isinstance(error, Exception):
@@ -248,7 +249,10 @@ class Serving:
     def _done(self, ask_id: int) -> None:
         self._bytes -= self._sizes.pop(ask_id, 0)
 
-    def _tell_once(self, code: str, what: str) -> None:
+    def _malformed(self, ask_id: int, code: str, detail: str) -> None:
+        self._observer.count("peers.malformed", code=code)
         if code not in self._told:
             self._told.add(code)
-            log.warning("peer %s at %s %s: refused", self._peer.identity.member, self._peer.address, what)
+            who = self._peer.identity.member
+            log.warning("peer %s at %s asks what is refused: %s: %s", who, self._peer.address, code, detail)
+        self._fail(ask_id, code, detail)

@@ -82,7 +82,7 @@ class CardPacked(Packed):
     peer_url: Text
     ready: bool
     draining: bool
-    capacity: Whole
+    capacity: Moment
 
 
 class VoterViewPacked(Packed):

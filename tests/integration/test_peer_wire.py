@@ -11,7 +11,7 @@ from contextlib import aclosing, asynccontextmanager
 
 import pytest
 
-from bridge.errors import InvariantViolation
+from bridge.errors import BrokenChain, InvariantViolation
 from bridge.journal import Draft, Fence, Kind, Tip, chain, genesis, tip_of
 from bridge.quorum import Appended, Claim, Granted, Refused
 from bridge.session import Renewal
@@ -162,19 +162,23 @@ async def test_a_kind_that_is_not_known_changes_nothing() -> None:
         assert end.metrics.value("dhp_sidecar_peers_malformed_total") == 0
 
 
-async def test_an_ask_that_is_not_what_it_should_be_is_refused_alone() -> None:
+async def test_an_ask_that_is_not_what_it_should_be_is_refused_alone(caplog: pytest.LogCaptureFixture) -> None:
     anything: Codec[object] = Codec(object, as_it_is, as_it_is)
     strange: kinds.Kind[object, object] = kinds.Kind("claim", anything, anything)
     some = entries(3)
     async with port() as end, link(end.url) as to:
         with pytest.raises(PeerUnavailable, match="malformed"):
             await to.ask(strange, ["v-south", ["not a claim"]])
-        with pytest.raises(PeerUnavailable, match="broken_chain"):
-            await to.append_soon(append([some[0], some[2]]))
         assert end.handler.asked == []
+        end.handler.fault = BrokenChain(3, "an entry is missing")  # as the voter finds it
+        for _ in range(3):
+            with pytest.raises(PeerUnavailable, match="broken_chain: entry 3: an entry is missing"):
+                await to.append_soon(append([some[0], some[2]]))
+        end.handler.fault = None
         assert await to.gossip(b"ab") == b"ba"
-        for code in ("malformed", "broken_chain"):
-            assert end.metrics.value("dhp_sidecar_peers_malformed_total", code=code) == 1
+        for code, times in (("malformed", 1), ("broken_chain", 3)):
+            assert end.metrics.value("dhp_sidecar_peers_malformed_total", code=code) == times
+            assert caplog.text.count(code) == 1
 
 
 async def test_an_answer_that_is_none_is_an_unknown_outcome() -> None:
