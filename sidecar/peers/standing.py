@@ -82,7 +82,7 @@ class Standing:
 
         Args:
             now_ms: the sidecar's clock.
-            well: all that was written is committed, every voter has it, and reads are fresh or the lease has lapsed.
+            well: all that was written is committed, every voter has it, and reads are fresh if the lease lives.
         """
         if not self.fenced or well:
             self._well_ms = now_ms
