@@ -257,10 +257,9 @@ class Hand:
                 PeerUnavailable(f"task {self.task}: no majority of its voters answers", "try again later")
             )
             return
-        self._waits.expire(
-            now - self._circle.answer_s,
-            PeerUnavailable(f"task {self.task}: no majority of its voters has taken an append yet"),
-        )
+        if now - self._moved_at > self._circle.answer_s:
+            unknown = PeerUnavailable(f"task {self.task}: no majority of its voters has taken an append yet")
+            self._waits.expire(now - self._circle.answer_s, unknown)
         self._sending.again(everybody=stage in _CANDIDATE)
         self.arm()
 

@@ -81,6 +81,7 @@ class Sending:
         elif pipelined and way.full:
             way.stale = True
         else:
+            way.stale = False  # from here on the rules know again what is under way
             self._append(effect.voter, way, effect.append)
 
     def contact(self, voter: str) -> None:
@@ -135,7 +136,7 @@ class Sending:
     # --- appends ----------------------------------------------------------------------------------------------
 
     def _append(self, voter: str, way: Way, append: Append) -> None:
-        way.stale, way.word = False, None
+        way.word = None
         try:
             remote = self._remote(voter)
         except PeerUnavailable:

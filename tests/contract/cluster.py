@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
 
@@ -12,7 +13,7 @@ from bridge.journal import Draft, Entry, Fence, Kind, Tip, chain, genesis, tip_o
 from bridge.quorum import Append, Appended, Claim, Granted, Refused
 from bridge.session import Renewal
 from bridge.voterset import Voters
-from sidecar.errors import PeerUnavailable
+from sidecar.errors import PeerUnavailable, StoreError
 from sidecar.peers.circle import Circle
 from sidecar.peers.quorum import QuorumVoter
 from sidecar.records import NO_RIDERS, Riders, SessionCard
@@ -150,10 +151,12 @@ class Cluster:
     async def known(self, task: str) -> Sequence[Voters]:
         return (self.names,)
 
-    def sidecar(self, session: str, host: int = 0) -> Candidate:
+    def sidecar(self, session: str, host: int = 0, answer_s: float = 0.3) -> Candidate:
         """One sidecar, beside the voter of a host."""
         wires = [Wire(each, self.rng) for each in self.locals]
-        circle = Circle(session, self.names[host], {each.voter: each for each in wires}, Alive(), now_ms, 0.5, 0.3)
+        circle = Circle(
+            session, self.names[host], {each.voter: each for each in wires}, Alive(), now_ms, 0.5, answer_s
+        )
         quorum = QuorumVoter(circle, self, self.stores[host].entries)
         self.quorums.append(quorum)
         return Candidate(session, quorum, wires)
@@ -207,11 +210,13 @@ class Candidate:
         """Claim, as the runtime does, until it is owned: the fence that it took."""
         n = 1
         while True:
-            answer = await self.claim(n, task)
-            if isinstance(answer, Refused):
-                n = max(n, answer.promised.n) + 1
-            elif isinstance(await self.write(Kind.CLAIMED, task=task), Appended):
-                return n
+            with suppress(StoreError):
+                answer = await self.claim(n, task)
+                if isinstance(answer, Refused):
+                    n = max(n - 1, answer.promised.n)
+                elif isinstance(await self.write(Kind.CLAIMED, task=task), Appended):
+                    return n
+            n += 1
 
     def write(
         self, kind: Kind = Kind.EVENT, count: int = 1, body: bytes = BODY, task: str = TASK
