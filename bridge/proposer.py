@@ -249,10 +249,10 @@ class Proposer:
         self._sets.check_change(entries, max(self._known, self.committed), owning=self.stage is Stage.OWNING)
         self.ended = check_drafts(self.fence, head, [entry.kind for entry in entries], end=self.ended)
         before = len(self.log)
-        self._sets.follow(entries)
-        self._elect()
-        for voter in self._voters:
-            self._shipping.begin(voter, self._yes.get(voter))
+        if self._sets.follow(entries).since > before or first:
+            self._elect()
+            for voter in self._voters:
+                self._shipping.begin(voter, self._yes.get(voter))
         self.log += entries
         if not first:
             return [*self._shipping.grown(self._voters, before, self.committed)]
@@ -269,7 +269,7 @@ class Proposer:
         self._no.pop(voter, None)
         self._shipping.acknowledged(voter, answer)
         effects = self._commit()
-        if not self.changing:
+        if (effects or self._sets.changed) and not self.changing:
             self._elect()
         return [*effects, *self._shipping.follow_up(self._voters, self.committed)]
 
@@ -283,7 +283,9 @@ class Proposer:
 
     def _majority_has(self) -> int:
         shipping = self._shipping
-        reached = (seq for seq in shipping.positions() if has_majority(self._needed, shipping.acked(seq)))
+        reached = (
+            seq for seq in shipping.positions(self.committed) if has_majority(self._needed, shipping.acked(seq))
+        )
         commit = next(reached, 0)
         return commit if commit >= self._own_from else 0
 

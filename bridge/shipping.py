@@ -89,9 +89,9 @@ class Shipping:
         """Voters that have acknowledged this position under this fence."""
         return tuple(voter for voter, copy in self._copies.items() if copy.acked >= seq)
 
-    def positions(self) -> list[int]:
-        """All positions that are acknowledged by somebody, highest first."""
-        return sorted({copy.acked for copy in self._copies.values()}, reverse=True)
+    def positions(self, above: int) -> list[int]:
+        """All positions above one that are acknowledged by somebody, highest first."""
+        return sorted({copy.acked for copy in self._copies.values() if copy.acked > above}, reverse=True)
 
     def heard(self, voter: str) -> int:
         """The committed position that this voter is known to know."""

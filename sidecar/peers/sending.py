@@ -162,9 +162,9 @@ class Sending:
         way.appends -= 1
         way.size -= size
         hand = self._hand
+        error = PeerUnavailable("canceled") if future.cancelled() else future.exception()
         if hand.lost is not None:
             return
-        error = PeerUnavailable("canceled") if future.cancelled() else future.exception()
         if error is not None:
             hand.baggage.lost(voter)
             self._failed(way, error)

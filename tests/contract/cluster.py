@@ -19,6 +19,7 @@ from sidecar.peers.quorum import QuorumVoter
 from sidecar.records import NO_RIDERS, Riders, SessionCard
 from sidecar.store import LocalVoter, Store
 from sidecar.store.hosttime import now_ms
+from sidecar.store.localvoter import Heard as Hearing
 from tests.contract.journals import BODY, view_of
 from tests.contract.peering import Said
 
@@ -121,23 +122,26 @@ class Cluster:
 
     Attributes:
         stores: by place, in order.
-        said: what each host has heard of sessions.
+        heard: what each host has heard of sessions; ``said`` where the test says it.
         names: the voters' ids, in order.
     """
 
-    def __init__(self, stores: list[Store], seed: int = 1) -> None:
+    def __init__(self, stores: list[Store], heard: Callable[[], Hearing] = Said) -> None:
         self.stores = stores
-        self.said = [Said() for _ in stores]
-        self.locals = [
-            store.local_voter(said, listed=False) for store, said in zip(stores, self.said, strict=True)
-        ]
+        self.heard = [heard() for _ in stores]
+        hosts = zip(stores, self.heard, strict=True)
+        self.locals = [store.local_voter(each, listed=False) for store, each in hosts]
         self.names = tuple(store.voter_id for store in stores)
-        self.rng = random.Random(seed)
+        self.rng = random.Random(1)
         self.quorums: list[QuorumVoter] = []
 
     @classmethod
-    async def open(cls, path: Path, count: int = 3) -> Cluster:
-        return cls([await Store.open(path / f"{place}.db", alone=False) for place in range(count)])
+    async def open(cls, path: Path, count: int = 3, heard: Callable[[], Hearing] = Said) -> Cluster:
+        return cls([await Store.open(path / f"{place}.db", alone=False) for place in range(count)], heard)
+
+    @property
+    def said(self) -> list[Said]:
+        return [each for each in self.heard if isinstance(each, Said)]
 
     async def close(self) -> None:
         for quorum in self.quorums:
@@ -151,15 +155,19 @@ class Cluster:
     async def known(self, task: str) -> Sequence[Voters]:
         return (self.names,)
 
+    def wires(self) -> list[Wire]:
+        """Connections of one sidecar to every voter."""
+        return [Wire(each, self.rng) for each in self.locals]
+
     def sidecar(self, session: str, host: int = 0, answer_s: float = 0.3) -> Candidate:
         """One sidecar, beside the voter of a host."""
-        wires = [Wire(each, self.rng) for each in self.locals]
+        wires = self.wires()
         circle = Circle(
             session, self.names[host], {each.voter: each for each in wires}, Alive(), now_ms, 0.5, answer_s
         )
         quorum = QuorumVoter(circle, self, self.stores[host].entries)
         self.quorums.append(quorum)
-        return Candidate(session, quorum, wires)
+        return Candidate(session, quorum, wires, circle)
 
     async def journal(self, host: int, task: str = TASK) -> list[Entry]:
         """What a host knows to be committed."""
@@ -183,12 +191,13 @@ class Candidate:
     Attributes:
         quorum: its voter.
         wires: to each host, in order.
+        circle: what its candidacies have in common.
         log: what it has chained, from the beginning of the journal.
         fence: that it claims or owns under.
     """
 
-    def __init__(self, session: str, quorum: QuorumVoter, wires: list[Wire]) -> None:
-        self.session, self.quorum, self.wires = session, quorum, wires
+    def __init__(self, session: str, quorum: QuorumVoter, wires: list[Wire], circle: Circle) -> None:
+        self.session, self.quorum, self.wires, self.circle = session, quorum, wires, circle
         self.log: list[Entry] = []
         self.fence = Fence(0, session)
 

@@ -1,0 +1,126 @@
+"""What this host has heard of other sidecars: how long ago they lived, what they say of themselves, who is gone.
+
+The rules are ``bridge.session``'s, for which the voter of this host answers; beside them stands each sidecar's
+card, for whoever routes or takes over. Times are by this host's own monotonic clock and count from receipt only.
+This file must not send anything. The failure it prevents: a sidecar that looks alive here because another says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from bridge.lease import LEASE_MARGIN_MS, LEASE_TTL_MS
+from bridge.session import Renewal, SessionsHeard
+from sidecar.records import SessionCard
+from sidecar.store.sessionrow import SessionRow
+
+KEPT_MS = 3_600_000
+"""Sessions that are gone are shown for an hour: as evidence, and for people."""
+
+KEPT_MAX = 1_000
+
+
+@dataclass(slots=True)
+class _Known:
+    card: SessionCard
+    heard_ms: int
+    fenced: bool = False
+    released: bool = False
+
+
+class Heard:
+    """The sessions that this host knows, its own included. Made for one event loop; ``blocks`` is for any thread.
+
+    Args:
+        now_ms: this host's monotonic clock, in milliseconds.
+        ttl_ms: how long a renewal lasts.
+        margin_ms: what is added to it here, and subtracted by the owner.
+    """
+
+    def __init__(
+        self, now_ms: Callable[[], int], ttl_ms: int = LEASE_TTL_MS, margin_ms: int = LEASE_MARGIN_MS
+    ) -> None:
+        self.now_ms, self.ttl_ms, self.margin_ms = now_ms, ttl_ms, margin_ms
+        self._rules = SessionsHeard(now_ms(), ttl_ms, margin_ms)
+        self._known: dict[str, _Known] = {}
+        self._newest: dict[str, SessionCard] = {}
+        self._listeners: list[Callable[[], None]] = []
+
+    def renewed(self, renewal: Renewal, card: SessionCard) -> bool:
+        """A session has renewed; whether the voter of this host stands by it."""
+        now = self.now_ms()
+        stands = self._rules.renewed(renewal, now)
+        if stands:
+            self._note(card, now)
+        return stands
+
+    def released(self, renewal: Renewal) -> None:
+        """A session let go of everything."""
+        self._rules.released(renewal, self.now_ms())
+        known = self._known.get(renewal.session)
+        if known is not None and not known.released:
+            known.released = True
+            self._tell()
+
+    def blocks(self, holder: str, candidate: str) -> bool:
+        """Whether a session stands in the way of another's claim."""
+        return self._rules.blocks(holder, candidate, self.now_ms())
+
+    def told(self, card: SessionCard, age_ms: int) -> None:
+        """Another host has heard of a session: worth knowing, and nothing that this host's voter answers for."""
+        known = self._known.get(card.session)
+        at = self.now_ms() - age_ms
+        if known is None or known.heard_ms < at:
+            self._note(card, at)
+
+    def on_end(self, listener: Callable[[], None]) -> None:
+        """Have a listener called when a session is known to be over, before its lease has run out."""
+        self._listeners.append(listener)
+
+    def rows(self) -> list[SessionRow]:
+        """All that is known, by name and life."""
+        now = self.now_ms()
+        known = sorted(self._known.values(), key=lambda each: (each.card.name, each.card.incarnation))
+        return [_row(each, now) for each in known]
+
+    def _note(self, card: SessionCard, at_ms: int) -> None:
+        known = self._known.get(card.session)
+        if known is None:
+            self._known[card.session] = _Known(card, at_ms)
+            self._begun(card)
+            self._forget()
+        else:
+            known.card, known.heard_ms = card, max(known.heard_ms, at_ms)
+
+    def _begun(self, card: SessionCard) -> None:
+        newest = self._newest.get(card.name)
+        if newest is None or newest.incarnation < card.incarnation:
+            self._newest[card.name] = card
+            over = newest
+        else:
+            over = card if newest.incarnation > card.incarnation else None
+        if over is not None and (known := self._known.get(over.session)) is not None:
+            known.fenced = True
+            self._tell()
+
+    def _forget(self) -> None:
+        """Memory does not grow with every restart of a member."""
+        since = self.now_ms() - KEPT_MS
+        kept = [each for each in self._known.values() if each.heard_ms >= since]
+        kept = sorted(kept, key=lambda each: each.heard_ms)[-KEPT_MAX:]
+        if len(kept) < len(self._known):
+            self._known = {each.card.session: each for each in kept}
+            self._newest = {name: card for name, card in self._newest.items() if card.session in self._known}
+
+    def _tell(self) -> None:
+        for listener in self._listeners:
+            listener()
+
+
+def _row(known: _Known, now_ms: int) -> SessionRow:
+    card = known.card
+    return SessionRow(
+        card.session, card.name, card.incarnation, card.group, card.role, card.url, card.peer_url, card.ready,
+        card.draining, card.capacity, max(0, now_ms - known.heard_ms), True, False, known.fenced, known.released,
+    )  # fmt: skip
