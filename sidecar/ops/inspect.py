@@ -60,6 +60,10 @@ class Shelf(Protocol):
         """Where the store remembers the journal to end."""
         ...
 
+    def shown_seq(self, task: str) -> int:
+        """The position that the row of one task was made at, 0 where that is not known."""
+        ...
+
 
 class NoSuchTask(SidecarError):
     """No journal, or more than one, begins with what was given."""
@@ -242,13 +246,13 @@ def _verdict(shelf: Shelf, task: str) -> Verdict:
     # A running task moves on between two reads: row and journal belong together only if the tip stood still.
     entries: Sequence[Entry] = ()
     for _ in range(_MOVED_TRIES):
-        tip, view = shelf.tip(task), shelf.view(task)
+        tip, view, shown_seq = shelf.tip(task), shelf.view(task), shelf.shown_seq(task)
         try:
             entries = shelf.entries(task)
         except BridgeError as error:
             return verify(task, (), unreadable=str(error))
         if shelf.tip(task) == tip:
-            return verify(task, entries, Stored(view, tip))
+            return verify(task, entries, Stored(view, tip, shown_seq))
     return replace(verify(task, entries), note="it is being written: its rows were not compared")
 
 

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from bridge.errors import BrokenChain
-from bridge.journal import Entry, Tip
+from bridge.journal import NO_FENCE, Entry, Tip, tip_of
 from sidecar.errors import StoreCorrupt
 from sidecar.records import Caller, ListQuery, TaskView
 from sidecar.store import Reads, open_readonly
@@ -62,12 +62,21 @@ class StoreShelf:
         return self._runner.run(self._reads.view(task))
 
     def tip(self, task: str) -> Tip | None:
-        """Where the store remembers the journal to end."""
+        """Where the store remembers what is committed of the journal to end."""
         row = self._runner.run(self._reads.handoff_row(task))
-        return None if row is None else row.voter.tip
+        if row is None or row.voter.committed >= row.voter.tip.seq:
+            return None if row is None else row.voter.tip
+        committed = row.voter.committed
+        last = self._runner.run(self._reads.entries(task, committed - 1, 1)) if committed else []
+        return tip_of(task, last) if last or not committed else Tip(NO_FENCE, committed, "")
+
+    def shown_seq(self, task: str) -> int:
+        """The position that the row of one task was made at, 0 where that is not known."""
+        row = self._runner.run(self._reads.handoff_row(task))
+        return row.shown_seq if row is not None else 0
 
     def entries(self, task: str) -> Sequence[Entry]:
-        """The whole journal of one task.
+        """The whole committed journal of one task.
 
         Raises:
             BrokenChain: a stored row is no entry.

@@ -64,10 +64,13 @@ class Stored:
     Attributes:
         view: the row that reads use.
         tip: where the journal ends. Without it nobody would miss entries cut off at the end.
+        shown_seq: position that the row was made at. An only voter writes it with the entries; to one of several
+            it may come later, or never.
     """
 
     view: TaskView | None
     tip: Tip | None
+    shown_seq: int = 0
 
 
 @dataclass(slots=True)
@@ -123,26 +126,36 @@ def verify(task: str, entries: Sequence[Entry], stored: Stored | None = None, *,
         return _found(handoff, str(error))
     except (TypeError, ValueError, KeyError, AttributeError) as error:
         return _found(handoff, f"entry {handoff.tip.seq} or one before it folds to no task: {error!r}")
-    return _found(handoff, *(_differences(handoff, fold, stored) if stored is not None else ()))
+    if stored is None:
+        return _found(handoff)
+    wrong = _cut_off(handoff, stored)
+    if handoff.dispatched.get("voters") in (None, ["self"]):
+        return _found(handoff, *wrong, *_differences(handoff, fold, stored.view))
+    if stored.view is not None and 0 < stored.shown_seq <= len(entries):
+        shown = entries[: stored.shown_seq]
+        wrong += _differences(Handoff.fold(task, shown), refold(shown), stored.view)
+    return _found(handoff, *wrong)
 
 
 def _found(handoff: Handoff, *wrong: str) -> Verdict:
     return Verdict(handoff.task_id, handoff.tip.seq, handoff.state, handoff.tip, wrong)
 
 
-def _differences(handoff: Handoff, fold: TaskFold, stored: Stored) -> list[str]:
-    wrong: list[str] = []
-    if stored.tip != handoff.tip:
-        known = f"entry {stored.tip.seq} with hash {stored.tip.hash[:12]}…" if stored.tip else "nothing"
-        wrong.append(f"the journal ends at entry {handoff.tip.seq}, the store remembers {known}")
-    view = stored.view
+def _cut_off(handoff: Handoff, stored: Stored) -> list[str]:
+    if stored.tip == handoff.tip:
+        return []
+    known = f"entry {stored.tip.seq} with hash {stored.tip.hash[:12]}…" if stored.tip else "nothing"
+    return [f"the journal ends at entry {handoff.tip.seq}, the store remembers {known}"]
+
+
+def _differences(handoff: Handoff, fold: TaskFold, view: TaskView | None) -> list[str]:
     if view is None:
-        return [*wrong, "the row that reads use is missing"]
+        return ["the row that reads use is missing"]
     key = handoff.dispatched["key"]
     context = fold.task().get("contextId") if fold.exists else None
     context = context or handoff.dispatched.get("context") or ""
     made = row_of(handoff, fold, Caller(key["tenant"], key["principal"]), context, 0)
-    wrong += [
+    wrong = [
         f"the row says {name} {getattr(view, name)!r}, the journal {getattr(made, name)!r}"
         for name in ("tenant", "principal", "context_id", "state", "task_state", "listed")
         if getattr(view, name) != getattr(made, name)

@@ -49,6 +49,7 @@ class HandoffRow:
         state: the handoff's state, as a sweep sees it (``bridge.gist``): of all entries, committed or not.
         task_state: A2A's state of the task, "" if none.
         status_at: milliseconds since 1970 UTC of the last status, 0 if none.
+        shown_seq: at a voter among several: position that the row for reads was made at, 0 if it has none.
     """
 
     task: str
@@ -59,6 +60,7 @@ class HandoffRow:
     state: str
     task_state: str
     status_at: int
+    shown_seq: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,8 +174,9 @@ class Reads:
         return await self.run(lambda connection: list(connection.execute(statement).scalars()))
 
     async def task_ids(self, after: str = "", limit: int = 1000) -> list[str]:
-        """Every handoff of the store, in order of its id, in pages: for verification and export."""
-        statement = select(handoffs.c.task).where(handoffs.c.task > after).order_by(handoffs.c.task).limit(limit)
+        """Every handoff of which something is committed, by its id, in pages: for verification and export."""
+        there = (handoffs.c.task > after) & (handoffs.c.committed > 0)
+        statement = select(handoffs.c.task).where(there).order_by(handoffs.c.task).limit(limit)
         return await self.run(lambda connection: list(connection.execute(statement).scalars()))
 
     async def close(self) -> None:
@@ -254,7 +257,7 @@ def _handoffs(connection: Connection, boot: str, condition: ColumnElement[bool] 
             HandoffRow(
                 held.task, held.view, held.view.tip.fence.session, held.gist.released,
                 0 < held.terminal_seq <= held.view.committed,
-                held.gist.word.value, row.task_state or "", row.status_at or 0,
+                held.gist.word.value, row.task_state or "", row.status_at or 0, held.shown_seq,
             )
         )  # fmt: skip
     return rows

@@ -33,7 +33,9 @@ def chunk(task: str, text: str) -> dict[str, Any]:
     return {"artifactUpdate": {"taskId": task, "contextId": "ctx", "artifact": artifact, "append": True}}
 
 
-def killed_and_finished(message_id: str = "m-1", *, ended: bool = True) -> tuple[str, list[Entry]]:
+def killed_and_finished(
+    message_id: str = "m-1", *, ended: bool = True, voters: Sequence[str] = ("self",)
+) -> tuple[str, list[Entry]]:
     """A task whose first owner's agent died, and that a second sidecar finished (unless told otherwise)."""
     message = {"messageId": message_id, "role": "ROLE_USER", "parts": [{"text": "count the pages"}]}
     intent = intent_of_message({"message": message})
@@ -42,7 +44,7 @@ def killed_and_finished(message_id: str = "m-1", *, ended: bool = True) -> tuple
     named = {"tenant": "", "principal": "anonymous", "task": None, "messageId": message_id, "generation": 0}
     first = [
         draft(
-            Kind.DISPATCHED, task=task, handoff=handoff_id(intent), key=named, intent=intent, voters=["self"],
+            Kind.DISPATCHED, task=task, handoff=handoff_id(intent), key=named, intent=intent, voters=[*voters],
             protocol="1.0", context=None, extensions=[],
         ),
         draft(Kind.CLAIMED, owner="left", attempt=0, reason="accepted"),
@@ -89,3 +91,6 @@ class MemoryShelf:
 
     def tip(self, task: str) -> Tip | None:
         return self.tips.get(task)
+
+    def shown_seq(self, task: str) -> int:
+        return 0

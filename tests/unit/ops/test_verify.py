@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from bridge.handoff import State
-from bridge.journal import Entry, Fence, Kind, chain, genesis, to_line
+from bridge.journal import Entry, Fence, Kind, chain, genesis, tip_of, to_line
 from sidecar.ops.verify import Stored, read_export, verify
 from tests.unit.ops.journals import AT, FIRST, MemoryShelf, draft, killed_and_finished, row
 
@@ -91,6 +91,20 @@ def test_a_finished_task_without_an_end_and_a_missing_row_are_found() -> None:
     view = replace(row(task, entries), finished=b"{}")
     assert verify(task, entries, Stored(view, tip)).wrong == ("a finished task is stored, but nothing ended",)
     assert verify(task, entries, Stored(None, tip)).wrong == ("the row that reads use is missing",)
+
+
+def test_the_row_of_a_voter_among_several_may_be_behind_or_missing_but_not_wrong() -> None:
+    task, entries = killed_and_finished(voters=["v1", "v2", "v3"])
+    tip = tip_of(task, entries)
+    asked, done = row(task, entries[:4]), row(task, entries)
+    for right in (Stored(None, tip), Stored(asked, tip, 4), Stored(done, tip, len(entries))):
+        assert verify(task, entries, right).wrong == ()
+    for drifted in (
+        Stored(replace(asked, state="review"), tip, 4),
+        Stored(replace(done, finished=b"{}"), tip, 12),
+    ):
+        assert verify(task, entries, drifted).wrong
+    assert "the store remembers entry" in verify(task, entries[:-1], Stored(asked, tip, 4)).wrong[0]
 
 
 def test_an_empty_and_an_unreadable_journal_are_wrong() -> None:
