@@ -22,7 +22,7 @@ from typing import Any
 import orjson
 import uvloop
 
-from benchmarks import fairness, idle, machine, page, requests, streams, takeovers
+from benchmarks import fairness, idle, machine, page, requests, streams, takeovers, wire
 from benchmarks.budgets import BUDGETS
 from benchmarks.figures import Figures
 from benchmarks.plots import number
@@ -43,6 +43,7 @@ PARTS: dict[str, Part] = {
     "open": idle.open_streams,
     "waiting": idle.waiting_tasks,
     "fairness": fairness.writers,
+    "wire": wire.peer,
 }
 
 

@@ -249,6 +249,19 @@ async def link(
             await dialling
 
 
+@asynccontextmanager
+async def process(secret: bytes = SECRET) -> AsyncIterator[tuple[asyncio.subprocess.Process, str]]:
+    command = (sys.executable, "-m", "tests.integration.peer_side", "south", secret.decode())
+    there = await asyncio.create_subprocess_exec(*command, stdout=asyncio.subprocess.PIPE)
+    try:
+        assert there.stdout is not None
+        yield there, (await there.stdout.readline()).decode().strip()
+    finally:
+        if there.returncode is None:
+            there.kill()
+        await there.wait()
+
+
 async def _alone(name: str, secret: str) -> None:
     async with port(name, Side(identity(name), secret.encode())) as end:
         end.handler.journal = entries(20_000)

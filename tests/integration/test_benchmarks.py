@@ -30,6 +30,7 @@ GROUPS = {
     "open": {"open.memory", "open.cpu"},
     "waiting": {"waiting.memory", "waiting.cpu", "waiting.start", "waiting.asked"},
     "fairness": {"writers.rate", "writers.longest", "writers.share"},
+    "wire": {"wire.call", "wire.appends", "wire.cpu", "wire.bytes"},
 }  # fmt: skip
 
 

@@ -5,9 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-import sys
-from collections.abc import AsyncIterator
-from contextlib import aclosing, asynccontextmanager
+from contextlib import aclosing
 
 import pytest
 
@@ -21,9 +19,8 @@ from sidecar.peers import kinds
 from sidecar.peers.handshake import Side
 from sidecar.peers.packing import NAME, Codec, as_it_is
 from sidecar.records import Caller, KeyRow, ListQuery, Riders, SessionCard, TaskView
-from tests.integration import peer_side
 from tests.integration.peer_lines import BadLine
-from tests.integration.peer_side import FENCE, TASK, End, append, entries, identity, link, port, side
+from tests.integration.peer_side import FENCE, TASK, End, append, entries, identity, link, port, process, side
 
 CARD = SessionCard("north", "b" * 32, 4, "census", "voter", "http://n:8470", "http://n:8473", True, False, 9)
 LIFE = Renewal("north", 4, "b" * 32)
@@ -194,19 +191,6 @@ async def test_the_next_version_talks_to_this_one() -> None:
         assert to.peer is not None
         assert to.peer.version == 1
         assert await to.gossip(b"ab") == b"ba"
-
-
-@asynccontextmanager
-async def process(secret: bytes = peer_side.SECRET) -> AsyncIterator[tuple[asyncio.subprocess.Process, str]]:
-    command = (sys.executable, "-m", "tests.integration.peer_side", "south", secret.decode())
-    there = await asyncio.create_subprocess_exec(*command, stdout=asyncio.subprocess.PIPE)
-    try:
-        assert there.stdout is not None
-        yield there, (await there.stdout.readline()).decode().strip()
-    finally:
-        if there.returncode is None:
-            there.kill()
-        await there.wait()
 
 
 async def test_a_peer_in_another_process_that_stands_still_and_dies() -> None:
