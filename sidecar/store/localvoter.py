@@ -4,8 +4,8 @@ The owner of a handoff, here or at a peer, drives it (``bridge.proposer``) and s
 carried out in the order in which they come, decided by ``bridge.quorum`` in the transaction that writes, and
 answered after its disk write. What else comes with an append is shown once it is committed (``heldback``).
 
-A request names the voter that it is meant for: a file that came back as another one answers nothing for it. That
-entries are what was hashed is not looked at here: whoever reads them off the wire does.
+A request names the voter that it is meant for: a file that came back as another one answers nothing for it. What
+came from a peer is checked down to the last byte: what one voter stores damaged, the next owner would adopt.
 
 This file must not contain a rule. The failure it prevents: a vote for what this file does not have.
 """
@@ -17,7 +17,8 @@ from collections.abc import Coroutine
 from dataclasses import replace
 from typing import Any, Protocol
 
-from bridge.journal import Entry, Tip
+from bridge.errors import BrokenChain
+from bridge.journal import Entry, Tip, check_link
 from bridge.placement import MEMBERS, MemberList, member_list, misplaced
 from bridge.quorum import Append, Appended, Claim, Granted, Refused, VoterView, decide_append
 from bridge.session import Renewal
@@ -99,13 +100,18 @@ class LocalVoter:
             may_wait: see ``ports.Voter.append_soon``.
 
         Returns:
-            The answer. StoreError: nothing of it was written, or nobody knows.
+            The answer. StoreError: nothing of it was written, or nobody knows. BrokenChain: entries of a peer that
+            are not what was hashed; nothing was written.
         """
         future: asyncio.Future[Appended | Refused] = asyncio.get_running_loop().create_future()
         if asked is not None:
             refused, riders = self._misdirected(append.task, asked), replace(riders, inbox=())
             if refused is not None:
                 future.set_result(refused)
+                return future
+            broken = _broken(append)
+            if broken is not None:
+                future.set_exception(broken)
                 return future
         self._writer.submit(_Append(future, append, riders, self._members), may_wait=may_wait)
         return future
@@ -130,6 +136,17 @@ class LocalVoter:
         else:
             future.set_result(refused)
         return answer(future)
+
+
+def _broken(append: Append) -> BrokenChain | None:
+    # Where it goes is the rule's to judge; that it is what was hashed, from there on, is looked at here.
+    tip = Tip(append.entries[0].fence if append.entries else append.fence, append.after_seq, append.after_hash)
+    try:
+        for entry in append.entries:
+            tip = check_link(tip, entry)
+    except BrokenChain as error:
+        return error
+    return None
 
 
 class _Members:

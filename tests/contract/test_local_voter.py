@@ -6,11 +6,11 @@ import asyncio
 
 import pytest
 
-from bridge.errors import InvariantViolation
-from bridge.journal import Draft, Fence, Kind, tip_of
+from bridge.errors import BrokenChain, InvariantViolation
+from bridge.journal import Draft, Fence, Kind, genesis, tip_of
 from bridge.jsontext import write
 from bridge.placement import MEMBERS, chosen
-from bridge.quorum import Appended, Claim, Granted, Refusal, Refused
+from bridge.quorum import Append, Appended, Claim, Granted, Refusal, Refused
 from bridge.session import Renewal
 from sidecar.records import SessionCard
 from sidecar.store import LocalVoter, Store
@@ -76,6 +76,22 @@ async def test_who_means_another_voter_is_refused_and_changes_nothing(
     await local_voter.release(Renewal("a", 1, "aa"))
     assert said.releases == [Renewal("a", 1, "aa")]
     assert said.renewals == [(Renewal("a", 1, "aa"), card)] * 3
+
+
+@pytest.mark.parametrize("what", ["body", "header", "link"])
+async def test_a_peers_entries_that_are_not_what_was_hashed_are_not_stored(
+    peer_store: Store, local_voter: LocalVoter, what: str
+) -> None:
+    log = journal(3)
+    bent = {
+        "body": log[3]._replace(body=b'{"bent":1}'),
+        "header": log[3]._replace(at=77),
+        "link": log[3]._replace(prev="0" * 64),
+    }
+    append = Append("t", A, 0, genesis("t").hash, (*log[:3], bent[what], log[4]), 0)
+    with pytest.raises(BrokenChain):
+        await local_voter.append_soon(append, asked=local_voter.voter)
+    assert await peer_store.handoff_row("t") is None
 
 
 async def test_a_difference_below_what_is_committed_halts_the_voter(local_voter: LocalVoter) -> None:
