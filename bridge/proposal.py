@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bridge.journal import Draft, Entry, Fence, Tip
+from bridge.journal import NO_FENCE, Draft, Entry, Fence, Tip
 from bridge.quorum import Append, Appended, Claim, Granted, Refused
 
 
@@ -85,7 +85,13 @@ Effect = SendPreVote | SendClaim | ReadPrefix | OpenJournal | SendAppend | Commi
 
 @dataclass(frozen=True, slots=True)
 class Began:
-    """The wish to own the handoff."""
+    """The wish to own the handoff.
+
+    Attributes:
+        seen: the newest fence of an entry of it that was seen (``quorum.Claim``).
+    """
+
+    seen: Fence = NO_FENCE
 
 
 @dataclass(frozen=True, slots=True)

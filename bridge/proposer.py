@@ -26,7 +26,7 @@ from typing import Final
 
 from bridge.catchup import DEFAULT_BOUNDS, Bounds, Prefix
 from bridge.errors import BrokenChain
-from bridge.journal import Entry, Fence, genesis, tip_of
+from bridge.journal import NO_FENCE, Entry, Fence, genesis, tip_of
 from bridge.proposal import (
     AppendAnswered,
     Began,
@@ -97,13 +97,12 @@ class Proposer:
     """
 
     def __init__(self, task: str, fence: Fence, sets: Sequence[Voters], bounds: Bounds = DEFAULT_BOUNDS) -> None:
-        self.task = task
-        self.fence = fence
+        self.task, self.fence = task, fence
         self.stage = Stage.IDLE
         self.log: list[Entry] = []
         self.committed = 0
         self.ended = False
-        self._given = tuple(sets)
+        self._seen, self._given = NO_FENCE, tuple(sets)
         self._sets = VoterSets(self._given)
         self._needed = self._sets.needed(0)
         self._voters = everyone(self._needed)
@@ -153,6 +152,7 @@ class Proposer:
             return []
         match event:
             case Began():
+                self._seen = event.seen
                 return self._ask(Stage.ASKING)
             case PreVoted():
                 return self._counted(event.voter, event.answer, lambda: self._ask(Stage.CLAIMING))
@@ -183,7 +183,7 @@ class Proposer:
         return [*self._questions()]
 
     def _questions(self) -> list[SendPreVote | SendClaim]:
-        claim = Claim(self.task, self.fence, self.fence.session)
+        claim = Claim(self.task, self.fence, self.fence.session, self._seen)
         send = SendPreVote if self.stage is Stage.ASKING else SendClaim
         return [send(voter, claim) for voter in self._voters if voter not in self._yes]
 

@@ -51,11 +51,14 @@ class Claim:
         task: public task id.
         fence: ``n`` above every fence that the candidate has seen on this handoff.
         candidate: session of the candidate, the same as in the fence.
+        seen: the newest fence of an entry that the candidate has seen. A majority was promised it, so no older
+            owner can act any more, wherever its lease still lives.
     """
 
     task: str
     fence: Fence
     candidate: str
+    seen: Fence = NO_FENCE
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +173,9 @@ def decide_claim(
         return _refused(Refusal.PURGED, view)
     if claim.fence.n <= view.promised.n and claim.fence != view.promised:
         return _refused(Refusal.FENCED, view)
-    if holder_blocks:
+    # A holder whose fence is over only keeps off. Were it heeded, sessions that live, each the last to write at
+    # some of the voters and owner of nothing, would keep each other from every majority for as long as they live.
+    if holder_blocks and claim.seen <= view.tip.fence:
         return _refused(Refusal.HELD, view)
     granted = view.granted
     if granted is not None and granted.session != claim.candidate and now_ms < view.granted_until_ms:

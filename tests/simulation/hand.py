@@ -95,7 +95,7 @@ class Hand:
 
     def begin(self) -> None:
         """Stand for it."""
-        self.tell(Began())
+        self.tell(Began(self.car.nearest(self.task).view.tip.fence))
         if dispatches(self):
             dispatch(self)
 

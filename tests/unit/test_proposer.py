@@ -77,6 +77,13 @@ def test_a_candidate_asks_before_it_claims_and_claims_once_a_majority_would_gran
     assert proposer.handle(PreVoted("c", FENCE, yes())) == [SendClaim(voter, CLAIM) for voter in ABC]
 
 
+def test_its_claims_say_which_fence_it_has_seen() -> None:
+    proposer, claim = Proposer(TASK, FENCE, (ABC,)), Claim(TASK, FENCE, FENCE.session, Fence(1, "s8"))
+    assert proposer.handle(Began(Fence(1, "s8"))) == [SendPreVote(voter, claim) for voter in ABC]
+    proposer.handle(PreVoted("a", FENCE, yes()))
+    assert proposer.handle(PreVoted("c", FENCE, yes())) == [SendClaim(voter, claim) for voter in ABC]
+
+
 @pytest.mark.parametrize("stage", [Stage.ASKING, Stage.CLAIMING])
 def test_one_refusal_is_no_defeat_but_a_majority_is(stage: Stage) -> None:
     proposer = at(stage)

@@ -77,6 +77,17 @@ def test_a_living_holder_stands_in_the_way_and_nothing_is_promised() -> None:
     assert answer == Refused(Refusal.HELD, ONE, TIP, 2)
 
 
+def test_a_holder_whose_fence_is_over_stands_in_nobodys_way() -> None:
+    newer = Claim(TASK, Fence(5, "s5"), "s5", seen=TWO)
+    assert isinstance(decide_claim(VIEW, newer, holder_blocks=True, now_ms=0), tuple)
+    same = Claim(TASK, Fence(5, "s5"), "s5", seen=ONE)
+    assert isinstance(decide_claim(VIEW, same, holder_blocks=True, now_ms=0), Refused)
+    granted = VIEW._replace(promised=TWO, granted=TWO, granted_until_ms=500)
+    elsewhere = decide_claim(granted, newer, holder_blocks=True, now_ms=0)
+    assert isinstance(elsewhere, Refused)
+    assert elsewhere.reason is Refusal.GRANTED_ELSEWHERE
+
+
 def test_a_grant_holds_for_a_while_for_its_candidate_only() -> None:
     granted = decide_claim(VIEW, claim(TWO), holder_blocks=False, now_ms=0, grant_ms=50)
     assert isinstance(granted, tuple)
