@@ -12,134 +12,24 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 from urllib.parse import urlsplit
 
 from sidecar.errors import ConfigError, StoreError
 from sidecar.options import Option, build, from_env, from_file, from_flags, is_loopback, option, table
+from sidecar.sections import (
+    AgentOptions,
+    FrontOptions,
+    JournalOptions,
+    LeaseOptions,
+    LogOptions,
+    TakeoverOptions,
+)
 
-MIB = 1 << 20
+SECRET_LEAST = 16
 
 # A table reads best as one.
 # fmt: off
-
-
-@dataclass(frozen=True, slots=True)
-class AgentOptions:
-    """The agent beside this sidecar."""
-
-    url: str = option(
-        "", "address of the agent beside this sidecar", flag="--agent", alias="agent", shape="url",
-        shown="required"
-    )
-    progress_limit_s: float = option(
-        1800, "a run that answers probes but shows nothing for this long goes to review", unit="s", at_least=1,
-        less="slow but healthy runs are stopped", more="a stuck run is noticed later"
-    )
-    event_bytes_max: int = option(
-        16 * MIB, "largest single event taken from the agent; memory a stream <= 2 x this", unit="bytes",
-        at_least=1024, less="large artifacts fail", more="one bad agent takes more memory"
-    )
-    connect_timeout_s: float = option(
-        2, "how long a connection to the agent may take", unit="s", at_least=0.05, less="a busy host looks dead",
-        more="a dead host is noticed later"
-    )
-    probe_timeout_s: float = option(
-        1, "how long the agent may take to answer a probe", unit="s", at_least=0.05,
-        less="a busy agent looks silent", more="its silence is noticed later"
-    )
-    hang_limit_s: float = option(
-        240, "an agent that answers no probe and shows nothing for this long is taken for dead; tools that block "
-        "their agent are known to take minutes", unit="s", at_least=0.1,
-        less="an agent that blocks in a long call is run twice", more="a stopped agent is replaced later"
-    )
-    absent_timeout_s: float = option(
-        4, "how long a new message waits for an absent agent before its client is told", unit="s", at_least=0.1,
-        less="a restart of the agent is seen by clients", more="clients with a 5 s limit give up first"
-    )
-    poll_interval_ms: int = option(
-        500, "pause between GetTask calls where the agent cannot stream", unit="ms", at_least=10,
-        less="more load on the agent", more="events arrive later"
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class LogOptions:
-    """What the process says about itself."""
-
-    format: Literal["auto", "json", "text"] = option(
-        "auto", "auto is text on a terminal, JSON elsewhere", flag="--log-format"
-    )
-    level: Literal["debug", "info", "warning", "error"] = option(
-        "info", "the least important lines that are written", flag="--log-level"
-    )
-    colour: Literal["auto", "never"] = option(
-        "auto", "auto colours text on a terminal; NO_COLOR=1 means never"
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class LeaseOptions:
-    """How long a silent sidecar counts as alive."""
-
-    ttl_ms: int = option(
-        3000, "life of a session lease, renewed every ttl / 4; a hung owner is replaced after ttl + margin",
-        unit="ms", at_least=200, less="a pause of the host costs a takeover",
-        more="a hung sidecar is noticed later"
-    )
-    margin_ms: int = option(
-        300, "the owner stops at ttl - margin, others wait for ttl + margin", unit="ms", at_least=10,
-        less="a slow clock wastes a takeover", more="the owner stops writing earlier"
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class TakeoverOptions:
-    """Who continues an orphan, and when."""
-
-    attempts_max: int = option(
-        5, "runs of one task, over all owners, before it becomes a dead letter", at_least=1,
-        less="a short outage ends tasks", more="a task that kills agents kills more of them"
-    )
-    stagger_ms: int = option(
-        200, "the n-th ranked standby waits n x this", unit="ms",
-        less="standbys claim at once and lose to each other", more="slower when the first does not move"
-    )
-    refused_is_dead: bool = option(
-        False, "a refused connection proves death: only where addresses are never reused"
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class FrontOptions:
-    """What clients see."""
-
-    keep_alive_s: float = option(
-        2, "silence on a stream before a comment is sent; stock clients give up after 5 s", unit="s",
-        at_least=0.05, less="more bytes on idle streams", more="clients give up during a takeover"
-    )
-    request_bytes_max: int = option(
-        64 * MIB, "largest request body", unit="bytes", at_least=1024, less="large inputs are refused",
-        more="one client takes more memory"
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class JournalOptions:
-    """What is kept, and for how long it counts."""
-
-    idempotency_window_s: float = option(
-        600, "how long a repeated messageId is the same message for clients with the durability extension",
-        unit="s", less="late retries run again", more="ids must stay unique for longer"
-    )
-    unacknowledged_s: float = option(
-        60, "a dispatch that no client has seen fails after this", unit="s", at_least=1,
-        less="work is dropped while a client retries", more="work runs that nobody waits for"
-    )
-    buffered_bytes_max: int = option(
-        16 * MIB, "output of one task that is held while the journal cannot be written", unit="bytes",
-        at_least=1024, less="runs stop sooner during an outage", more="memory: this x running tasks"
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,6 +61,22 @@ class Config:
     control_port: int = option(
         8472, "port of /healthz, /readyz and /metrics; 0 is off", flag="--control-port", shape="port"
     )
+    peers: str = option(
+        "", "this cluster's voters, by the addresses of their peer ports and with commas between them; every one "
+        "of them is told the same", flag="--peers", shape="urls", shown="none: the journals are in the store alone"
+    )
+    peer_port: int = option(
+        8473, "port that other sidecars of the cluster use; 0 takes a free one", flag="--peer-port", shape="port"
+    )
+    peer_host: str = option(
+        "", "address to listen on for peers", flag="--peer-host",
+        shown="127.0.0.1 where all peers are on this machine, else 0.0.0.0"
+    )
+    cluster_secret: str = option(
+        "", "what all sidecars of the cluster know and nobody else; better given as a file", in_file=False,
+        secret=True
+    )
+    cluster_secret_file: str = option("", "file with the cluster's secret", flag="--cluster-secret-file")
     config: str = option("", "TOML file with any of these options", flag="--config", shown="none", in_file=False)
     insecure: bool = option(
         False, "listen beyond this machine although nothing authenticates callers", flag="--insecure"
@@ -189,6 +95,11 @@ class Config:
     def store_path(self) -> Path:
         """The store's file."""
         return Path(self.store.removeprefix("sqlite:///"))
+
+    @property
+    def peer_urls(self) -> tuple[str, ...]:
+        """The configured peers, this sidecar perhaps among them."""
+        return tuple(self.peers.split(",")) if self.peers else ()
 
 
 # fmt: on
@@ -257,7 +168,34 @@ def ready_to_run(config: Config) -> Config:
         raise ConfigError(f"clients cannot call {config.host}", "give --public-url, the address that they use")
     if urlsplit(config.agent.url).netloc == f"{config.host}:{config.port}":
         raise ConfigError(f"{config.agent.url} is this sidecar's own address", "give the agent another port")
-    return config if config.name else replace(config, name=kept_name(config.store_path, config.port))
+    config = replace(config, name=config.name or kept_name(config.store_path, config.port))
+    return _ready_for_peers(config) if config.peers else config
+
+
+def _ready_for_peers(config: Config) -> Config:
+    local = all(is_loopback(urlsplit(url).hostname or "") for url in config.peer_urls)
+    secret = config.cluster_secret
+    if config.cluster_secret_file:
+        if secret:
+            raise ConfigError("the cluster's secret is given twice", "leave out the variable or the file")
+        try:
+            secret = Path(config.cluster_secret_file).read_text(encoding="utf-8").strip()
+        except (OSError, UnicodeDecodeError) as error:
+            raise ConfigError(f"the cluster's secret cannot be read: {error}") from error
+    if not secret and not local:
+        raise ConfigError(
+            "some peers are on other machines and nothing would authenticate them",
+            "give every sidecar the same secret: DHP_SIDECAR_CLUSTER_SECRET_FILE or DHP_SIDECAR_CLUSTER_SECRET",
+        )
+    if secret and len(secret) < SECRET_LEAST:
+        raise ConfigError(
+            f"the cluster's secret has {len(secret)} characters, at least {SECRET_LEAST} are needed",
+            "make one with: head -c 32 /dev/urandom | base64",
+        )
+    host = config.peer_host or ("127.0.0.1" if local else "0.0.0.0")  # noqa: S104 - authenticated
+    if not secret and not is_loopback(host):
+        raise ConfigError(f"peer_host {host} is reachable from other machines and there is no cluster secret")
+    return replace(config, cluster_secret=secret, peer_host=host)
 
 
 def kept_name(store: Path, port: int) -> str:
@@ -296,4 +234,8 @@ def _checked(config: Config) -> Config:
         )
     if config.control_port and config.control_port == config.port:
         raise ConfigError(f"port and control_port are both {config.port}", "give --control-port another one, or 0")
+    if config.peers and config.peer_port and config.peer_port in (config.port, config.control_port):
+        raise ConfigError(
+            f"peer_port {config.peer_port} is another port of this sidecar", "give --peer-port another"
+        )
     return config

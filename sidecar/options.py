@@ -19,6 +19,7 @@ from sidecar.errors import ConfigError
 
 ENV_PREFIX = "DHP_SIDECAR_"
 _MARK = "option"
+_ADDRESS = "an address like http://127.0.0.1:9000, without credentials, query or fragment"
 _SIZES = {"": 1, "B": 1, "KIB": 1 << 10, "MIB": 1 << 20, "GIB": 1 << 30}
 _SIZE = re.compile(r"(\d+)\s*([A-Za-z]*)\Z")
 _UNITS = {"ms": "milliseconds", "s": "seconds", "bytes": "bytes (16MiB is accepted too)"}
@@ -38,11 +39,12 @@ class Option:
         unit: ``ms``, ``s``, ``bytes`` or nothing.
         less, more: what a smaller and a larger value cost.
         flag: on the command line, or nothing.
-        shape: ``text``, ``url``, ``port`` or ``store``: what the value must look like beyond its type.
+        shape: ``text``, ``url``, ``urls``, ``port`` or ``store``: what the value must look like beyond its type.
         at_least: the smallest number that makes sense.
         alias: a second, shorter name (``agent`` for ``agent.url``).
         shown: how help and README write a default that is found out at run time.
         in_file: False for what only a flag or a variable can say.
+        secret: never shown, not even in a traceback.
     """
 
     name: str
@@ -58,6 +60,7 @@ class Option:
     alias: str = ""
     shown: str = ""
     in_file: bool = True
+    secret: bool = False
 
     @property
     def env(self) -> str:
@@ -81,7 +84,9 @@ class Option:
         if get_origin(self.type) is Literal:
             return "one of " + ", ".join(get_args(self.type))
         if self.shape == "url":
-            return "an address like http://127.0.0.1:9000, without credentials, query or fragment"
+            return _ADDRESS
+        if self.shape == "urls":
+            return f"{_ADDRESS}, or several with commas between them"
         if self.shape == "store":
             return "sqlite:///FILE (an absolute FILE makes four slashes)"
         if self.shape == "port":
@@ -95,7 +100,7 @@ class Option:
 
 def option(default: Any, text: str, **rest: Any) -> Any:
     """Declare a field of a configuration dataclass as an option (see ``Option`` for ``rest``)."""
-    return field(default=default, metadata={_MARK: {"text": text, **rest}})
+    return field(default=default, metadata={_MARK: {"text": text, **rest}}, repr=not rest.get("secret"))
 
 
 def table(config: type[Any], prefix: str = "") -> tuple[Option, ...]:
@@ -192,7 +197,8 @@ def parse(row: Option, value: object, source: str) -> Any:
         return _parse(row, value)
     except ValueError:
         hint = _KUBERNETES if str(value).startswith("tcp://") else ""
-        raise ConfigError(f"{source} is {value!r}: expected {row.expected}", hint) from None
+        shown = "what it is" if row.secret else repr(value)
+        raise ConfigError(f"{source} is {shown}: expected {row.expected}", hint) from None
 
 
 def is_loopback(host: str) -> bool:
@@ -216,6 +222,8 @@ def _parse(row: Option, value: object) -> Any:
         raise ValueError
     if row.shape == "url":
         return _url(value)
+    if row.shape == "urls":
+        return ",".join(dict.fromkeys(_url(each.strip()) for each in value.split(",")))
     if row.shape == "store" and not re.match(r"sqlite:///[^?#]*[^/?#]\Z", value):
         raise ValueError
     return value

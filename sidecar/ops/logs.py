@@ -17,7 +17,7 @@ from typing import Any, TextIO
 import orjson
 
 from sidecar.about import subject
-from sidecar.config import LogOptions
+from sidecar.sections import LogOptions
 
 _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName", "color_message"}
 _SECRET_NAME = re.compile(

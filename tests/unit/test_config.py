@@ -32,7 +32,8 @@ def sample(row: Option) -> tuple[str, Any]:
         return other, other
     if row.type in (int, float):
         return str(row.default + 1), row.default + 1
-    text = {"url": "https://agent.example:9000/a", "store": "sqlite:///x.db"}.get(row.shape, "word")
+    url = "https://agent.example:9000/a"
+    text = {"url": url, "urls": f"{url},http://b:1", "store": "sqlite:///x.db"}.get(row.shape, "word")
     return text, text
 
 
@@ -55,15 +56,17 @@ def test_flag_over_variable_over_file_over_default(row: Option, tmp_path: Path) 
     text, value = sample(row)
     file = tmp_path / "sidecar.toml"
     quoted = text.lower() if row.type is bool else text if row.type in (int, float) else f'"{text}"'
-    file.write_text(f"{row.name} = {quoted}\n")
+    file.write_text(f"{row.name} = {quoted}\n" if row.in_file else "")
     env = {**HOME, "DHP_SIDECAR_CONFIG": str(file)}
-    assert value_of(load({}, env), row.name) == value
+    assert value_of(load({}, env), row.name) == (value if row.in_file else row.default)
     if row.type is bool:
         env[row.env] = str(row.default)
         assert value_of(load({}, env), row.name) == row.default
         assert value_of(load({row.name: text}, env), row.name) == value
         return
-    third = {"url": "http://c.example", "store": "sqlite:///c.db"}.get(row.shape, "third")
+    third = {"url": "http://c.example", "urls": "http://c.example", "store": "sqlite:///c.db"}.get(
+        row.shape, "third"
+    )
     third = str(row.default + 5) if row.type in (int, float) else str(row.default or third)
     env[row.env] = third
     assert value_of(load({}, env), row.name) == (row.type(third) if row.type in (int, float) else third)
@@ -118,6 +121,9 @@ def test_one_source_may_not_say_an_option_twice() -> None:
         ({"DHP_SIDECAR_LEASE__MARGIN_MS": "1500"}, "leaves nothing"),
         ({"DHP_SIDECAR_CONTROL_PORT": "8470"}, "port and control_port are both 8470"),
         ({}, "no agent is named"),
+        ({"DHP_SIDECAR_PEERS": ","}, "several with commas"),
+        ({"DHP_SIDECAR_PEERS": "http://a:1,b:2"}, "several with commas"),
+        ({"DHP_SIDECAR_PEERS": "http://a:1", "DHP_SIDECAR_PEER_PORT": "8470"}, "peer_port 8470"),
     ],
 )
 def test_what_is_wrong_is_said(env: dict[str, str], said: str) -> None:
@@ -194,6 +200,38 @@ def test_a_wildcard_needs_a_public_url() -> None:
 
 def test_a_sidecar_is_not_its_own_agent() -> None:
     assert "own address" in refusal({"agent.url": "http://127.0.0.1:8470", "name": "a"})
+
+
+PEERS = {**AGENT, "name": "a", "peers": "http://10.0.0.1:8473, http://10.0.0.2:8473,http://10.0.0.1:8473/"}
+LOCAL = {**PEERS, "peers": "http://127.0.0.1:1,http://localhost:2"}
+SECRET = "0123456789abcdef"
+
+
+def test_peers_are_told_apart_and_named_once() -> None:
+    config = ready_to_run(load({**PEERS, "cluster_secret": SECRET}, HOME))
+    assert config.peer_urls == ("http://10.0.0.1:8473", "http://10.0.0.2:8473")
+    assert config.peer_host == "0.0.0.0"
+    assert load({}, HOME).peer_urls == ()
+    assert ready_to_run(load(LOCAL, HOME)).peer_host == "127.0.0.1"
+
+
+def test_peers_on_other_machines_need_a_secret(tmp_path: Path) -> None:
+    assert "nothing would authenticate" in refusal(PEERS)
+    assert "no cluster secret" in refusal({**LOCAL, "peer_host": "0.0.0.0"})
+    assert "has 5 characters" in refusal({**LOCAL, "cluster_secret": "short"})
+    file = tmp_path / "secret"
+    assert "cannot be read" in refusal({**PEERS, "cluster_secret_file": str(file)})
+    file.write_text(f"{SECRET}\n")
+    assert ready_to_run(load({**PEERS, "cluster_secret_file": str(file)}, HOME)).cluster_secret == SECRET
+    assert "given twice" in refusal(
+        {**PEERS, "cluster_secret_file": str(file)}, {"DHP_SIDECAR_CLUSTER_SECRET": SECRET}
+    )
+
+
+def test_a_secret_is_in_no_message() -> None:
+    assert SECRET not in repr(load({**PEERS, "cluster_secret": SECRET}, HOME))
+    assert "\x07" not in refusal(PEERS, {"DHP_SIDECAR_CLUSTER_SECRET": "bell\x07"})
+    assert "bell" not in refusal(PEERS, {"DHP_SIDECAR_CLUSTER_SECRET": "bell\x07"})
 
 
 def test_the_name_is_kept_per_port(tmp_path: Path) -> None:

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from sidecar.about import about, note, subject
-from sidecar.config import LogOptions
 from sidecar.ops.logs import configure, hide
+from sidecar.sections import LogOptions
 
 log = logging.getLogger("sidecar.test")
 
