@@ -19,7 +19,6 @@ from bridge.journal import Draft, Entry, Kind
 from bridge.jsontext import write
 from bridge.lease import Evidence
 from bridge.recovery import (
-    BoundRun,
     Cancel,
     DeadLetter,
     Decision,
@@ -27,13 +26,12 @@ from bridge.recovery import (
     Reattach,
     Resume,
     Review,
-    Situation,
     Wait,
     decide,
-    rank,
 )
 from sidecar.errors import SidecarError, StoreError
 from sidecar.runtime.endings import Endings
+from sidecar.runtime.facts import Facts
 from sidecar.runtime.mail import Mail
 from sidecar.runtime.node import Node
 from sidecar.runtime.owner import Owner
@@ -57,11 +55,14 @@ class Supervisor:
     Args:
         node: what this sidecar holds in common.
         ownership: claims and drives.
+
+    Attributes:
+        mail: takes in what came for handoffs that are owned here.
     """
 
     def __init__(self, node: Node, ownership: Ownership) -> None:
         self._node, self._ownership = node, ownership
-        self._mail = Mail(node, ownership)
+        self.mail = Mail(node, ownership)
         self._sessions: dict[str, SessionRow] = {}
         self._seen_since: dict[str, float] = {}
         self._own_at = node.clock.monotonic()
@@ -71,6 +72,7 @@ class Supervisor:
         self._limits = Limits(
             takeover.attempts_max, takeover.stagger_ms, int(node.config.journal.unacknowledged_s * 1000)
         )
+        self._facts = Facts(node, self._limits)
 
     async def run_forever(self) -> None:
         """Sweep until cancelled."""
@@ -180,13 +182,13 @@ class Supervisor:
 
     async def _recover(self, row: HandoffRow, standbys: list[str], orphaned_ms: int, *, mail: bool) -> None:
         """Take an orphan if it is this sidecar's turn; only then is there somebody who can take in its mail."""
-        if not (mail and await self._mail.cancels(row.task)):
+        if not (mail and await self.mail.cancels(row.task)):
             await self._take(row, standbys, orphaned_ms)
         if mail:
             await self._take_mail_in(row.task)
 
     async def _take_mail_in(self, task: str) -> None:
-        if await self._mail.take_in(task):
+        if await self.mail.take_in(task):
             self._own_at = float("-inf")
             self._node.kick.set()
 
@@ -197,7 +199,7 @@ class Supervisor:
         handoff = Handoff.fold(row.task, entries)
         if handoff.state in FINAL or handoff.dispatched.get("group", node.group) != node.group:
             return
-        decision = decide(handoff, self._situation(handoff, entries, standbys, orphaned_ms), self._limits)
+        decision = decide(handoff, self._facts.of(handoff, entries, standbys, orphaned_ms), self._limits)
         if isinstance(decision, Wait):
             if decision.ms is not None:
                 asyncio.get_running_loop().call_later(decision.ms / 1000, node.kick.set)
@@ -226,42 +228,6 @@ class Supervisor:
             return ()
         await owner.journal.written()
         return await self._node.store.entries(owner.task_id, seq)
-
-    def _situation(
-        self, handoff: Handoff, entries: Sequence[Entry], standbys: list[str], orphaned_ms: int
-    ) -> Situation:
-        node = self._node
-        mine = handoff.owner == node.name
-        order = rank(standbys, handoff.task_id)
-        return Situation(
-            claimable=True,
-            mine=mine,
-            agent_ready=node.link.ready,
-            draining=node.draining,
-            bound_run=self._bound_run(handoff, entries),
-            rank=order.index(node.name) if node.name in order else len(order),
-            orphaned_ms=orphaned_ms,
-            unacknowledged_ms=self._unacknowledged_ms(handoff, entries),
-        )
-
-    def _bound_run(self, handoff: Handoff, entries: Sequence[Entry]) -> BoundRun:
-        # An orphaned entry says that the run is gone, whoever claimed since; without one, it may have outlived
-        # its sidecar.
-        bound = handoff.bound
-        last = next((each.kind for each in reversed(entries) if each.kind in (Kind.BOUND, Kind.ORPHANED)), None)
-        reachable = bound is not None and bound["endpoint"] == self._node.link.endpoint and bound["task"]
-        if last is Kind.ORPHANED or not reachable or not self._node.link.ready:
-            return BoundRun.GONE
-        return BoundRun.UNKNOWN
-
-    def _unacknowledged_ms(self, handoff: Handoff, entries: Sequence[Entry]) -> int:
-        if handoff.answered or any(entry.kind is Kind.EVENT for entry in entries):
-            return 0
-        accepted = handoff.dispatched.get("accepted") or {}
-        if accepted.get("boot") != self._node.clock.boot:
-            # The host has booted since: whoever asked has long been told that the connection broke.
-            return self._limits.dispatch_max_ms + 1
-        return max(0, int(self._node.clock.monotonic() * 1000) - int(accepted["ms"]))
 
     async def _carry_out(self, owner: Owner, decision: Decision, since: float) -> None:
         node = self._node
