@@ -27,6 +27,7 @@ from sidecar.listen import Server, bind, server
 from sidecar.ops.control import control_app
 from sidecar.ops.logs import configure
 from sidecar.ops.metrics import Metrics
+from sidecar.peers.cluster import Cluster, opened
 from sidecar.runtime.asides import Asides
 from sidecar.runtime.cards import Cards
 from sidecar.runtime.clock import HostClock
@@ -59,11 +60,14 @@ class Sidecar:
         config: its settings, complete.
         store: an open store.
         session: registered in it.
+        metrics: what it counts.
+        cluster: the peers, if it has any.
     """
 
-    def __init__(self, config: Config, store: Store, session: Session) -> None:
-        self.store, self.session = store, session
-        self.metrics = Metrics()
+    def __init__(
+        self, config: Config, store: Store, session: Session, metrics: Metrics, cluster: Cluster | None = None
+    ) -> None:
+        self.store, self.session, self.metrics, self.cluster = store, session, metrics, cluster
         self.link = self._link(config)
         hub = Hub(store.entries, store.watch)
         self.node = Node(
@@ -118,6 +122,8 @@ class Sidecar:
             reasons.append(f"another sidecar named {self.node.name} has started: stop one of them")
         elif self.membership.problem or self.membership.lapsed:
             reasons.append(f"the session cannot be renewed: {self.membership.problem or 'lapsed'}")
+        if self.cluster is not None and self.cluster.problem:
+            reasons.append(f"the cluster takes no work here: {self.cluster.problem}")
         if self.store_watch.problem:
             reasons.append(f"the store cannot be written: {self.store_watch.problem}")
         return reasons
@@ -194,12 +200,11 @@ async def serve(config: Config) -> int:
     control = bind(config.host, config.control_port, "the control side") if config.control_port else None
     port = listener.getsockname()[1]
     config = replace(config, port=port, public_url=config.public_url or f"http://{config.host}:{port}")
-    store = await Store.open(config.store, ttl_ms=config.lease.ttl_ms, margin_ms=config.lease.margin_ms)
-    session = await store.sessions.register(
-        config.name, group=config.group, role="gateway" if config.gateway else "sidecar", url=config.public_url
-    )
+    metrics = Metrics()
+    peers = bind(config.peer_host, config.peer_port, "the peer side") if config.peers else None
+    store, session, cluster = await opened(config, metrics, HostClock(), peers)
     configure(config.log, sidecar=config.name, session=session.session)
-    sidecar = Sidecar(config, store, session)
+    sidecar = Sidecar(config, store, session, metrics, cluster)
     await sidecar.cards.recall()
     servers = [(server(sidecar.front), listener)]
     if control is not None:
@@ -213,6 +218,7 @@ async def serve(config: Config) -> int:
         for each in (
             sidecar.link.run_forever(), sidecar.membership.run_forever(), sidecar.supervisor.run_forever(),
             sidecar.store_watch.run_forever(), sidecar.hang_watch.run_forever(),
+            *((cluster.run(sidecar.supervisor.mail.brought),) if cluster else ()),
             *(each.serve([socket]) for each, socket in servers),
         )
     ]  # fmt: skip

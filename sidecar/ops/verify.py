@@ -9,7 +9,7 @@ history, staying unnoticed until someone needs the truth.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from bridge.a2a.fold import TaskFold
@@ -17,8 +17,9 @@ from bridge.a2a.refold import refold
 from bridge.envelope import verify_envelope
 from bridge.errors import BridgeError
 from bridge.handoff import Handoff, State
-from bridge.journal import Entry, Tip, from_line
+from bridge.journal import Entry, Tip, from_line, genesis
 from bridge.jsontext import parse
+from bridge.placement import MEMBERS
 from sidecar.records import Caller, TaskView
 from sidecar.runtime.views import row_of
 
@@ -116,10 +117,14 @@ def verify(task: str, entries: Sequence[Entry], stored: Stored | None = None, *,
     try:
         for entry in entries:
             handoff.apply(entry)
+        if not entries and stored is not None and stored.tip == genesis(task):
+            return replace(_found(handoff), note="promised to a candidate, not known to have begun")
         if not entries:
             return _found(handoff, "the journal is empty")
         if handoff.cut and handoff.step is None:
             return _found(handoff, f"entry {handoff.cut}: the newest checkpoint has no content")
+        if task == MEMBERS:  # a journal of the hosts, and nobody's message
+            return _found(handoff, *(_cut_off(handoff, stored) if stored is not None else ()))
         verify_envelope(handoff.dispatched)
         fold = refold(entries)
     except BridgeError as error:

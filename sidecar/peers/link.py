@@ -22,6 +22,10 @@ from sidecar.store import HandoffRow
 class PeerLink(Line):
     """One peer; see ``Line`` for how it is made and kept."""
 
+    def leads_to(self, session: str) -> bool:
+        """Whether this session is at the other end."""
+        return self.connected and self.peer is not None and self.peer.identity.session == session
+
     async def pre_vote(self, claim: Claim) -> Granted | Refused:
         """What it would answer to this claim."""
         return await self.ask(kinds.PRE_VOTE, kinds.ClaimAsk(self.voter, claim))

@@ -102,12 +102,16 @@ class Intake:
                     "generation": generation,
                 },
                 "intent": intent,
-                "voters": ["self"],
+                **node.store.names(task),
                 "protocol": "1.0",
                 "group": node.group,
                 "context": call.params["message"].get("contextId") or None,
                 "extensions": list(call.extensions),
-                "accepted": {"boot": node.clock.boot, "ms": int(node.clock.monotonic() * 1000)},
+                "accepted": {
+                    "host": node.store.voter_id,
+                    "boot": node.clock.boot,
+                    "ms": int(node.clock.monotonic() * 1000),
+                },
             }
             if await self._ownership.dispatch(task, body, row, call):
                 return Sent(task, 0, False, key.message_id, row)

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from bridge.handoff import State
 from bridge.journal import Draft, Kind
 from bridge.jsontext import parse_stored, write
+from sidecar.errors import Fenced
 from sidecar.records import KeyRow
 from sidecar.runtime.node import Node
 from sidecar.runtime.owner import Owner
@@ -54,17 +55,35 @@ class Mail:
         await owner.journal.written()
         return not owner.working and not owner.rests
 
-    async def _take(self, owner: Owner, row: InboxRow) -> None:
-        body = parse_stored(row.body)
+    async def brought(self, task: str, kind: str, body: bytes) -> int:
+        """Take in what another sidecar brings, if the handoff is owned here; else it is refused.
+
+        Returns:
+            The journal position that it has led to.
+
+        Raises:
+            Fenced: nobody here owns it.
+            StoreError: the outcome is unknown.
+        """
+        owner = await self._ownership.own(task)
+        position = 0 if owner is None else await self._take(owner, InboxRow(0, task, kind, body))
+        if owner is None or not await owner.journal.written(position or None):
+            raise Fenced(f"task {task} is not owned by sidecar {self._node.name}", "look who owns it now")
+        return position or owner.journal.committed
+
+    async def _take(self, owner: Owner, row: InboxRow) -> int:
+        body, inbox = parse_stored(row.body), [row.id] if row.id else []
         if row.kind == "answered":
-            owner.note_answered(body["answered"]["messageId"], KeyRow(**body["key"]), [row.id])
+            owner.note_answered(body["answered"]["messageId"], KeyRow(**body["key"]), inbox)
         elif owner.over:
             # It ended meanwhile, and whoever sent this follows its journal and has been told so.
-            owner.write([Draft(Kind.ANSWERED, write({"messageId": "late"}))], (), [row.id])
+            if inbox:
+                owner.write([Draft(Kind.ANSWERED, write({"messageId": "late"}))], (), inbox)
         elif row.kind == "input":
-            await owner.take_input(body["input"], KeyRow(**body["key"]), {}, [row.id])
+            return await owner.take_input(body["input"], KeyRow(**body["key"]), {}, inbox) or 0
         else:
-            await owner.cancel(body, [row.id])
+            await owner.cancel(body, inbox)
+        return 0
 
     async def _claim_for(self, task: str, waiting: Sequence[InboxRow]) -> Owner | None:
         """Claim a handoff for what waits in its inbox, unless whoever runs it will take that in."""

@@ -123,7 +123,8 @@ class Ownership:
             handoff = Handoff.fold(task, entries)
             # What this session gave up is nobody's: it is claimed anew, under a fence of its own.
             given_up = row.released or handoff.state is State.ORPHANED
-            if entries[-1].fence.session == self._node.session and not given_up:
+            mine = entries[-1].fence.session == self._node.session and self._node.store.holds(task)
+            if mine and not given_up:
                 return self._install_from(handoff, handoff.fence, entries)
             return await self._claim(handoff, entries, reason) if reason else None
 
@@ -182,7 +183,7 @@ class Ownership:
         node = self._node
         task = handoff.task_id
         if granted.tip.seq > handoff.tip.seq:
-            more = await node.store.entries(task, handoff.tip.seq, granted.tip.seq - handoff.tip.seq)
+            more = await node.store.voter.read(task, handoff.tip.seq, granted.tip.seq - handoff.tip.seq)
             for entry in more:
                 handoff.apply(entry)
             entries = [*entries, *more]
@@ -254,8 +255,8 @@ class Ownership:
             position = await owner.journal.in_time(what, owner.take_input(body, key, headers))
             if position is not None:
                 return position
-        await self._leave(task, "input", {"input": body, "key": asdict(key)})
-        return handoff.voter.tip.seq
+        position = await self._leave(task, "input", {"input": body, "key": asdict(key)})
+        return position or handoff.voter.tip.seq
 
     async def cancel(self, task: str, body: Json) -> bool:
         """Have a task canceled by whoever owns it; False where that is another session, which was told."""
@@ -280,10 +281,11 @@ class Ownership:
         node = self._node
         return not node.draining and (node.link.ready or not await node.others_ready())
 
-    async def _leave(self, task: str, kind: str, body: Json) -> None:
+    async def _leave(self, task: str, kind: str, body: Json) -> int:
         reach("inbox.before_commit")
-        await self._node.store.inbox_put(task, kind, write(body))
+        position = await self._node.store.inbox_put(task, kind, write(body))
         reach("inbox.after_commit")
+        return position
 
 
 def _whose(handoff: Handoff, entries: Sequence[Entry]) -> tuple[Caller, str, TaskFold]:

@@ -8,7 +8,7 @@ message that was acknowledged by one sidecar and never reached the one that runs
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Sequence
 from typing import Any
 
 from sidecar.store.rows import Rows
@@ -30,7 +30,22 @@ class Put:
         rows.inbox_put(self._task, self._kind, self._body)
 
 
-def put(writer: Writer, task: str, kind: str, body: bytes) -> Coroutine[Any, Any, None]:
+class Done:
+    """The writer's operation that takes rows out of the inbox."""
+
+    __slots__ = ("_ids", "future", "size")
+
+    def __init__(self, future: asyncio.Future[None], ids: Sequence[int]) -> None:
+        self.future = future
+        self.size = OPERATION_BYTES
+        self._ids = ids
+
+    def run(self, rows: Rows) -> None:
+        """Queue the deletions."""
+        rows.inbox_done(self._ids)
+
+
+def put(writer: Writer, task: str, kind: str, body: bytes) -> Coroutine[Any, Any, int]:
     """Put something into a handoff's inbox; durable once the answer is there.
 
     Raises:
@@ -38,8 +53,20 @@ def put(writer: Writer, task: str, kind: str, body: bytes) -> Coroutine[Any, Any
     """
     future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
     writer.submit(Put(future, task, kind, body))
-    return _answer(future)
+    return _waits(future)
 
 
-async def _answer(future: asyncio.Future[None]) -> None:
+def done(writer: Writer, ids: Sequence[int]) -> Coroutine[Any, Any, int]:
+    """Take rows out of the inbox that somebody else has taken in.
+
+    Raises:
+        StoreError: nothing is known to have been written.
+    """
+    future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    writer.submit(Done(future, ids))
+    return _waits(future)
+
+
+async def _waits(future: asyncio.Future[None]) -> int:
     await future
+    return 0

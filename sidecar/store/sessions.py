@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from sidecar.store.deathwatch import DeathWatch, OnDeath
 from sidecar.store.sessionfile import SessionFile
@@ -19,6 +19,41 @@ from sidecar.store.sessionrow import Renewal, Session, SessionRow
 from sidecar.store.wake import Wake
 
 T = TypeVar("T")
+
+
+class AnySessions(Protocol):
+    """Who uses a store: the processes of one host (``Sessions``), or a cluster."""
+
+    async def register(self, name: str, *, group: str = "", role: str = "", url: str = "") -> Session:
+        """Begin a session; older ones of this name are over from now on."""
+        ...
+
+    async def renew(
+        self, session: Session, *, ready: bool = True, draining: bool = False, capacity: int = 0,
+        group: str | None = None,
+    ) -> Renewal:  # fmt: skip
+        """Say that a session lives, and how its sidecar is. StoreError: whether that counts is unknown."""
+        ...
+
+    async def list(self) -> list[SessionRow]:
+        """All sessions, those that are gone included."""
+        ...
+
+    async def row(self, session: str) -> SessionRow | None:
+        """One session."""
+        ...
+
+    def on_death(self, listener: OnDeath) -> None:
+        """Have a listener called when another session is known to be over."""
+        ...
+
+    async def release(self, session: Session) -> None:
+        """End a session that owns nothing any more."""
+        ...
+
+    async def close(self) -> None:
+        """Nothing is renewed any more."""
+        ...
 
 
 class Sessions:

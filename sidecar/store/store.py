@@ -12,12 +12,13 @@ import asyncio
 from collections.abc import Callable, Collection, Coroutine
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 from bridge.journal import Entry
 from bridge.lease import LEASE_MARGIN_MS, LEASE_TTL_MS
 from sidecar.errors import StoreUnavailable
-from sidecar.records import Caller, KeyRow, ListQuery, TaskView
+from sidecar.ports import Voter
+from sidecar.records import Caller, Json, KeyRow, ListQuery, TaskView
 from sidecar.store import inbox, kept
 from sidecar.store.connect import beside, path_of
 from sidecar.store.engine import check, prepare, recognise
@@ -27,7 +28,7 @@ from sidecar.store.identity import Use
 from sidecar.store.localvoter import Heard, LocalVoter
 from sidecar.store.reads import HandoffRow, InboxRow, Reads
 from sidecar.store.sessionfile import SessionFile
-from sidecar.store.sessions import Sessions
+from sidecar.store.sessions import AnySessions, Sessions
 from sidecar.store.voter import HolderBlocks, SqlVoter
 from sidecar.store.wake import OnChange, Wake
 from sidecar.store.writer import Writer
@@ -53,8 +54,10 @@ class Store:
         self.wake = Wake(beside(path, "wake"))
         self.writer = Writer(path, boot, self.wake.committed, replaceable=alone)
         self.wake.look = self.writer.look
-        self.voter = SqlVoter(self.writer, self.reads.entries, holder_blocks or _by_sessions(files), alone=alone)
-        self.sessions = Sessions(files, self.wake)
+        self.voter: Voter = SqlVoter(
+            self.writer, self.reads.entries, holder_blocks or _by_sessions(files), alone=alone
+        )
+        self.sessions: AnySessions = Sessions(files, self.wake)
         self._closed = False
 
     @classmethod
@@ -67,7 +70,7 @@ class Store:
         holder_blocks: HolderBlocks | None = None,
         alone: bool = True,
         restored: bool = False,
-    ) -> Store:
+    ) -> Self:
         """Open a store, creating or migrating it.
 
         Args:
@@ -107,6 +110,14 @@ class Store:
             await self.sessions.close()
             self._use.end()
 
+    def names(self, task: str) -> Json:  # noqa: ARG002 - one store keeps everything
+        """What a ``dispatched`` of a task says of its voters."""
+        return {"voters": ["self"]}
+
+    def holds(self, task: str) -> bool:  # noqa: ARG002
+        """Whether what a session owned last is still its own without a new claim: as long as nobody claims it."""
+        return True
+
     async def entries(
         self, task: str, after: int = 0, limit: int = 1000, bytes_max: int | None = None
     ) -> list[Entry]:
@@ -139,8 +150,12 @@ class Store:
         """See ``Reads.keys``."""
         return await self.reads.keys(key_hash)
 
-    def inbox_put(self, task: str, kind: str, body: bytes) -> Coroutine[Any, Any, None]:
-        """See ``inbox.put``."""
+    def inbox_put(self, task: str, kind: str, body: bytes) -> Coroutine[Any, Any, int]:
+        """See ``inbox.put``.
+
+        Returns:
+            The journal position that it has led to, where somebody has taken it in already; 0 where it waits.
+        """
         return inbox.put(self.writer, task, kind, body)
 
     def attempt(self) -> Coroutine[Any, Any, None]:

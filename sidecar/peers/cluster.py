@@ -1,0 +1,185 @@
+"""A sidecar among peers, put together: its voter, its lines to the others, its port for them, its session.
+
+Nothing is decided here. Reading ``Cluster.__init__`` from top to bottom shows what plugs in where. The failure it
+prevents: parts of one sidecar that know different peers.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+from collections.abc import Awaitable, Callable
+
+from bridge.voterset import Voters
+from sidecar.config import Config
+from sidecar.errors import StoreError
+from sidecar.peers.circle import Circle
+from sidecar.peers.clusterstore import ClusterStore
+from sidecar.peers.handshake import Side
+from sidecar.peers.heard import Heard
+from sidecar.peers.line import Line
+from sidecar.peers.link import PeerLink
+from sidecar.peers.members import Members
+from sidecar.peers.port import PeerPort
+from sidecar.peers.quorum import QuorumVoter
+from sidecar.peers.sealing import Identity
+from sidecar.peers.service import PeerService
+from sidecar.peers.sessions import ClusterSessions
+from sidecar.ports import Clock, Observer, RemoteVoter
+from sidecar.store import Session, Store
+
+log = logging.getLogger(__name__)
+
+FORWARD_S = 0.25
+
+
+class Cluster:
+    """One sidecar's part of its cluster.
+
+    Args:
+        config: its settings, complete.
+        store: its own file, open as one voter among several.
+        observer: counts.
+        clock: for people, and to measure.
+        listener: of the peer port.
+
+    Attributes:
+        session: its own, once it has begun.
+        members: which voters there are.
+        links: one to each configured peer.
+    """
+
+    session: Session
+    members: Members
+
+    def __init__(
+        self, config: Config, store: ClusterStore, observer: Observer, clock: Clock, listener: socket.socket
+    ) -> None:
+        self.store = store
+        self._config, self._observer, self._clock, self._listener = config, observer, clock, listener
+        self._heard = Heard(self._now_ms, config.lease.ttl_ms, config.lease.margin_ms)
+        self._local = store.local_voter(self._heard)
+        self._voters: dict[str, RemoteVoter] = {store.voter_id: self._local}
+        self._peers: dict[str, PeerLink] = {}
+        self._sessions = ClusterSessions(self._heard, self._voters, self._sets, store, self._url())
+        self.links = [PeerLink(url, self._side, observer, on_change=self._changed) for url in config.peer_urls]
+
+    async def begin(self, role: str) -> Session:
+        """Begin a life of this sidecar.
+
+        Raises:
+            StoreError: the number of this life could not be kept.
+        """
+        config, store = self._config, self.store
+        session = self.session = await self._sessions.register(
+            config.name, group=config.group, role=role, url=config.public_url
+        )
+        read = store.reads.entries
+        self.members = Members(store.voter_id, config.name, session.session, read, self._met, self._clock)
+        circle = Circle(session.session, store.voter_id, self._voters, self._sessions, self._now_ms)
+        self._quorum = QuorumVoter(circle, self.members, read)
+        self._sessions.on_contact(self._quorum.contact)
+        store.join(self._quorum, self._sessions, self.members, self._peers)
+        return session
+
+    @property
+    def problem(self) -> str:
+        """Why this cluster takes no work here, for people; "" if it does."""
+        return self.members.problem
+
+    async def run(self, deliver: Callable[[str, str, bytes], Awaitable[int]]) -> None:
+        """Talk to the peers until cancelled.
+
+        Args:
+            deliver: has an owner here take something in.
+        """
+        service = PeerService(self._local, self.store, deliver)
+        port = PeerPort(service, self._side, self._observer)
+        async with asyncio.TaskGroup() as group:
+            for link in self.links:
+                group.create_task(link.run_forever())
+            group.create_task(port.run_forever(self._listener))
+            group.create_task(self.members.run_forever(self._quorum))
+            group.create_task(self._forward())
+
+    def close(self) -> None:
+        """Nothing more is asked of the peers."""
+        self._quorum.close()
+
+    def _side(self) -> Side:
+        config, session = self._config, self.session
+        identity = Identity(
+            config.name,
+            session.session,
+            session.boot,
+            voter=self.store.voter_id,
+            cluster=self.members.cluster,
+            peer_url=self._url(),
+        )
+        return Side(identity, config.cluster_secret.encode())
+
+    def _url(self) -> str:
+        host, port = self._listener.getsockname()[:2]
+        return f"http://{host}:{port}"
+
+    def _now_ms(self) -> int:
+        return int(self._clock.monotonic() * 1000)
+
+    def _sets(self) -> tuple[Voters, ...]:
+        return (self.members.list.members,) if self.members.list.members else ()
+
+    def _met(self) -> tuple[str, ...] | None:
+        """Ids of all configured voters and this one; None while one of them was never met."""
+        ids = {self.store.voter_id: None}
+        for link in self.links:
+            if link.itself:
+                continue
+            if link.peer is None:
+                return None
+            ids[link.voter] = None
+        return tuple(ids)
+
+    def _changed(self, line: Line) -> None:
+        """Who is there, by the ids of their files: a file that came back as another one is another voter."""
+        self._peers.clear()
+        self._peers.update((link.voter, link) for link in self.links if link.voter and not link.itself)
+        self._voters.clear()
+        self._voters.update({**self._peers, self.store.voter_id: self._local})
+        if line.connected:
+            self._sessions.met(line.voter)
+
+    async def _forward(self) -> None:
+        while True:
+            await asyncio.sleep(FORWARD_S)
+            try:
+                await self.store.forward()
+            except StoreError as error:
+                log.debug("what waits here for other owners could not be carried there yet: %s", error)
+
+
+async def opened(
+    config: Config, observer: Observer, clock: Clock, listener: socket.socket | None
+) -> tuple[Store, Session, Cluster | None]:
+    """The store of a sidecar, alone or among peers, and its session in it.
+
+    Raises:
+        StoreError: it cannot be opened; among peers also where another process uses it.
+    """
+    ttl_ms, margin_ms = config.lease.ttl_ms, config.lease.margin_ms
+    if listener is None:
+        store = await Store.open(config.store, ttl_ms=ttl_ms, margin_ms=margin_ms)
+        return store, await _registered(config, store), None
+    own = await ClusterStore.open(config.store, ttl_ms=ttl_ms, margin_ms=margin_ms, alone=False)
+    cluster = Cluster(config, own, observer, clock, listener)
+    return own, await cluster.begin(_role(config)), cluster
+
+
+async def _registered(config: Config, store: Store) -> Session:
+    return await store.sessions.register(
+        config.name, group=config.group, role=_role(config), url=config.public_url
+    )
+
+
+def _role(config: Config) -> str:
+    return "gateway" if config.gateway else "sidecar"

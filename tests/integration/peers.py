@@ -1,0 +1,34 @@
+"""Hosts of a cluster on one machine: a sidecar each, with an agent and a store of its own, nothing in common."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from sidecar.testing.processes import AgentProcess
+from sidecar.testing.stage import Stage as Theatre
+from tests.integration.agents import free_port
+from tests.integration.stage import SidecarProcess, Stage
+
+BRIEF: dict[str, Any] = {"lease__ttl_ms": 800, "lease__margin_ms": 100}
+
+
+def cluster(stage: Stage, agents: Sequence[AgentProcess], **options: Any) -> list[SidecarProcess]:
+    """Start a sidecar for each agent; they are one another's peers, named a, b, c …"""
+    ports = [free_port() for _ in agents]
+    peers = ",".join(f"http://127.0.0.1:{port}" for port in ports)
+    given = {**BRIEF, "peers": peers, **options}
+    return [
+        stage.sidecar(agent, name, store=f"sqlite:///{stage.directory / name}.db", peer_port=port, **given)
+        for agent, port, name in zip(agents, ports, "abcdefgh", strict=False)
+    ]
+
+
+async def verify(stage: Stage, sidecars: list[SidecarProcess]) -> None:
+    """Every host's file holds what its chain says, and the hosts agree."""
+    for each in sidecars:
+        store, stage.store = stage.store, stage.directory / f"{each.name}.db"
+        try:
+            await Theatre.verify(stage)
+        finally:
+            stage.store = store

@@ -1,0 +1,117 @@
+"""Hosts without a store in common: what one accepts is at a majority, and another one goes on where it dies."""
+
+from __future__ import annotations
+
+import asyncio
+from functools import partial
+
+from tests.integration.peers import cluster, verify
+from tests.integration.stage import SidecarProcess, Stage, message, wait_for
+from tests.integration.test_followups import asked
+from tests.integration.test_takeover import as_if_nothing_had_happened, steps, whole
+
+
+async def _completed(stage: Stage, at: SidecarProcess, task_id: str) -> bool:
+    task = await stage.task(at, task_id)
+    return bool(task["status"]["state"] == "TASK_STATE_COMPLETED")
+
+
+async def test_a_task_is_known_at_every_host(stage: Stage) -> None:
+    a, b, c = hosts = cluster(stage, [stage.agent("long") for _ in range(3)])
+    await stage.ready()
+    seen = stage.send(a, "steps=5 pace=0.01")
+    await seen.ended()
+    assert seen.completed
+    for each in hosts:
+        await wait_for(partial(_completed, stage, each, seen.task_id))
+    tasks = [await stage.task(each, seen.task_id) for each in hosts]
+    assert tasks[0]["status"]["state"] == "TASK_STATE_COMPLETED"
+    assert tasks[0] == tasks[1] == tasks[2]
+    for each in (b, c):
+        listed = await stage.rpc(each, "ListTasks", {})
+        assert [task["id"] for task in listed["tasks"]] == [seen.task_id]
+        unknown = await stage.task(each, "00000000-0000-8000-8000-000000000000")
+        assert unknown["error"]["code"] == -32001
+    await verify(stage, hosts)
+
+
+async def test_an_agent_dies_and_another_hosts_agent_goes_on(stage: Stage) -> None:
+    agents = [stage.agent("long") for _ in range(3)]
+    a, b, _ = hosts = cluster(stage, agents)
+    await stage.ready()
+    direct = stage.send(a, "steps=12 pace=0.01 hold=6")
+    await direct.at_least(5)
+    beside = stage.subscribe(b, direct.task_id)
+    await beside.at_least(2)
+    agents[0].kill()
+    stage.go()
+    await asyncio.gather(direct.ended(), beside.ended())
+    as_if_nothing_had_happened(direct, steps(12), whole(12))
+    assert beside.completed
+    assert sum(len(each.journal()) for each in agents[1:]) == 1
+    await verify(stage, hosts)
+
+
+async def test_a_host_is_destroyed(stage: Stage) -> None:
+    agents = [stage.agent("long") for _ in range(3)]
+    a, b, c = hosts = cluster(stage, agents)
+    await stage.ready()
+    direct = stage.send(a, "steps=12 pace=0.01 hold=6")
+    await direct.at_least(5)
+    beside = stage.subscribe(c, direct.task_id)
+    await beside.at_least(2)
+    a.kill()
+    agents[0].kill()
+    stage.go()
+    await beside.ended()
+    assert beside.completed
+    # Each front shows what its own host knows to be committed, a moment after the owner's.
+    await wait_for(lambda: _completed(stage, b, direct.task_id))
+    final = await stage.task(b, direct.task_id)
+    assert "".join(part["text"] for part in final["artifacts"][0]["parts"]) == whole(12)
+    await verify(stage, hosts[1:])
+
+
+async def test_alone_of_three_nothing_is_accepted_and_later_everything_goes_on(stage: Stage) -> None:
+    agents = [stage.agent("long") for _ in range(3)]
+    a, b, c = hosts = cluster(stage, agents)
+    await stage.ready()
+    first = stage.send(a, "steps=12 pace=0.01 hold=6")
+    await first.at_least(5)
+    b.kill()
+    c.kill()
+    refused = await stage.rpc(a, "SendMessage", message("steps=1"))
+    assert "error" in refused
+    stage.go()
+    for each in (b, c):
+        await stage.restart(each)
+    await first.ended()
+    as_if_nothing_had_happened(first, steps(12), whole(12))
+    await verify(stage, hosts)
+
+
+async def test_an_answer_that_comes_to_another_host_reaches_the_owner(stage: Stage) -> None:
+    a, b, c = hosts = cluster(stage, [stage.agent("input") for _ in range(3)])
+    await stage.ready()
+    first = stage.send(a, "questions=2")
+    await asked(first, 1, 2)
+    second = stage.send(b, "one", taskId=first.task_id)
+    await asked(second, 2, 2)
+    third = stage.send(c, "two", taskId=first.task_id)
+    await third.ended()
+    assert third.completed
+    assert third.text == "2 answers, the last was two"
+    assert third.said == []
+    await verify(stage, hosts)
+
+
+async def test_a_wish_to_cancel_that_comes_to_another_host_reaches_the_owner(stage: Stage) -> None:
+    a, b, _ = hosts = cluster(stage, [stage.agent("long") for _ in range(3)])
+    await stage.ready()
+    seen = stage.send(a, "steps=12 pace=0.01 hold=6")
+    await seen.at_least(5)
+    canceled = await stage.rpc(b, "CancelTask", {"id": seen.task_id})
+    assert canceled["status"]["state"] == "TASK_STATE_CANCELED"
+    await seen.ended()
+    assert seen.state == "TASK_STATE_CANCELED"
+    await verify(stage, hosts)
