@@ -42,6 +42,7 @@ class Circle:
         now_ms: the sidecar's monotonic clock.
         candidacy_s: a candidate that comes no further for so long gives up: no majority answers.
         answer_s: after so long an append that no majority has taken is unknown to who waits; it stays under way.
+        linger_s: how long what has ended is kept for what may follow an end.
         taken_in: told which inbox rows of this host are committed in a handoff that this host is no voter of.
         buried: told of every tombstone that a voter shows.
     """
@@ -53,5 +54,6 @@ class Circle:
     now_ms: Callable[[], int]
     candidacy_s: float = 2.0
     answer_s: float = 2.0
+    linger_s: float = 30.0
     taken_in: Callable[[Sequence[int]], None] = _nothing
     buried: Callable[[Tombstone], None] = _nothing

@@ -5,7 +5,7 @@ journal. The failures that a shell can add and that this one must not: an append
 committed, and a second journal under one fence.
 
 This file must not contain a rule about journals (``bridge.proposer`` has them) and must not know what an entry
-means, but for the two that say whether its owner has given up.
+means, but for those that say whether its owner has given up.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from bridge.voterset import Voters
 from sidecar.errors import PeerUnavailable, StoreError
 from sidecar.peers.circle import Circle
 from sidecar.peers.offered import acknowledged, new_part
+from sidecar.peers.parting import Parting
 from sidecar.peers.riders import Baggage
 from sidecar.peers.sending import Sending
 from sidecar.peers.standing import Standing
@@ -44,6 +45,7 @@ ADOPTED_S = 10.0
 
 PATIENCE_S = 0.1
 
+_GIVEN_UP = (Kind.ORPHANED, Kind.RESOLVED)
 _CANDIDATE = (Stage.IDLE, Stage.ASKING, Stage.CLAIMING, Stage.READING, Stage.ADOPTED)
 _WRITING = (Stage.ADOPTED, Stage.OPENING, Stage.OWNING)
 
@@ -64,6 +66,7 @@ class Hand:
         baggage: what travels beside the entries.
         adopted: resolves once the journal is adopted, to the refusal if it never is.
         only_new: it is wanted only if nobody has begun it.
+        parting: when it may be forgotten.
         lost: why this fence is over for this sidecar, once it is.
     """
 
@@ -81,6 +84,7 @@ class Hand:
         self.adopted: asyncio.Future[Granted | Refused] = self._loop.create_future()
         self._waits = Waits()
         self._sending = Sending(circle, self)
+        self.parting = Parting(circle, self)
         self._timer: asyncio.TimerHandle | None = None
         self._moved_at = self._loop.time()
         self._known = self._adopted_to = 0
@@ -106,6 +110,12 @@ class Hand:
     def settled(self) -> bool:
         """All that it wrote is committed."""
         return self.owner and self.committed == len(self.log)
+
+    @property
+    def complete(self) -> bool:
+        """Every voter has all of it and knows that it is committed."""
+        settled = self.settled and not self._waits
+        return settled and self.standing.complete(self.proposer.voters, len(self.log))
 
     @property
     def readable(self) -> int:
@@ -144,6 +154,7 @@ class Hand:
             answer.set_result(Refused(Refusal.GAP, self.fence, tip_of(self.task, self.log), self.committed))
             return answer
         self._waits.add(acknowledged(append), answer, self._loop.time())
+        self.parting.resting = False
         if ready:
             self._write(ready, answer, view, keys, inbox)
         elif self.committed < len(self.log):
@@ -169,7 +180,7 @@ class Hand:
         for entry in ready:
             if entry.kind is Kind.CLAIMED:
                 self.standing.opened, self.standing.given_up = entry.seq, False
-            elif entry.kind is Kind.ORPHANED:
+            elif entry.kind in _GIVEN_UP:
                 self.standing.given_up = True
         self.baggage.take(ready[-1].seq, view, keys, inbox)
         self._carry_out(effects, pipelined=not first)
@@ -208,6 +219,7 @@ class Hand:
             self._moved_at = self._loop.time()
         if self.baggage.keys_left:
             self.baggage.everybody_has(min(self.standing.acked(each) for each in self.proposer.voters))
+        self.parting.look()
 
     def _carry_out(self, effects: Sequence[Effect], *, pipelined: bool = False) -> None:
         for effect in effects:
@@ -277,6 +289,7 @@ class Hand:
         self.lost = refused
         if self._timer is not None:
             self._timer.cancel()
+        self.parting.stop()
         self._sending.stop()
         if not self.adopted.done():
             self.adopted.set_result(refused)

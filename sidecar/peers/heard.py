@@ -78,6 +78,14 @@ class Heard:
         """Have a listener called when a session is known to be over, before its lease has run out."""
         self._listeners.append(listener)
 
+    def card(self, session: str) -> SessionCard | None:
+        """What a session says of itself, for as long as it lives."""
+        known = self._known.get(session)
+        if known is None or known.fenced or known.released:
+            return None
+        silent_ms = self.now_ms() - known.heard_ms
+        return known.card if silent_ms < self.ttl_ms + self.margin_ms else None
+
     def rows(self) -> list[SessionRow]:
         """All that is known, by name and life."""
         now = self.now_ms()

@@ -163,6 +163,16 @@ class QuorumVoter:
         hand = self.owned(task)
         return hand is not None and self._circle.life.may_write(hand.proposer.sets)
 
+    def let_go(self, task: str) -> None:
+        """The runtime has nothing to do for a task: what is owned of it costs nothing until it is claimed anew."""
+        hand = self.owned(task)
+        if hand is not None:
+            hand.parting.rest()
+
+    def hopeless(self) -> list[str]:
+        """What is owned and should be claimed anew (``Standing.hopeless``). To be asked now and then."""
+        return [task for task, hand in self.hands.items() if hand.hopeless()]
+
     def contact(self, voter: str) -> None:
         """A voter stands by the session again: everything that is owned is proven to it."""
         for hand in list(self.hands.values()):
@@ -228,6 +238,8 @@ class QuorumVoter:
             del self.hands[task]
         if refused is not None:
             self._used(task, refused.promised.n)
+            if hand.committed and refused.promised == hand.fence:
+                return  # nobody else wanted it
         now = self._loop.time()
         if len(self._not_before) > len(self.hands) + 100:
             self._not_before = {each: at for each, at in self._not_before.items() if at > now}

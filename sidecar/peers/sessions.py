@@ -75,6 +75,11 @@ class ClusterSessions:
         self._changed = asyncio.Event()
         self._contact: list[Callable[[str], None]] = []
 
+    @property
+    def own(self) -> Session:
+        """The session of this life, once it is registered."""
+        return Session(self._word.session, self._word.member, self._word.incarnation)
+
     # --- store.sessions.Sessions ------------------------------------------------------------------------------
 
     async def register(self, name: str, *, group: str = "", role: str = "", url: str = "") -> Session:
@@ -171,10 +176,13 @@ class ClusterSessions:
         """Have a listener told which voter stands by the session again, or for the first time."""
         self._contact.append(listener)
 
-    def met(self, voter: str) -> None:
-        """A voter can be asked again: it does not wait for its next turn."""
-        if not self._ended and self._word.session and voter in self._voters:
-            self._renew_at(voter, self._voters[voter])
+    def changed(self) -> None:
+        """Others can be asked now: whoever does not stand by this session yet hears of it at once."""
+        if not self._ended and self._word.session:
+            now = self._heard.now_ms()
+            for voter, remote in list(self._voters.items()):
+                if self._own.due(voter, now):
+                    self._renew_at(voter, remote)
 
     # --- renewals ---------------------------------------------------------------------------------------------
 

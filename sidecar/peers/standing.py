@@ -28,7 +28,8 @@ class Standing:
     Attributes:
         opened: position of the fence's own ``claimed``; 0 before it is written.
         fenced: some voter has promised more, and takes nothing under this fence any more.
-        given_up: the owner has written ``orphaned``: others may have it before it hears that this is committed.
+        given_up: the owner has written ``orphaned`` or ``resolved``: others may have it before it hears that this
+            is committed.
         tip: the most advanced journal that a voter has named, for orientation.
     """
 
@@ -39,6 +40,7 @@ class Standing:
         self._task = task
         self._proven_ms: dict[str, int] = {}
         self._acked: dict[str, int] = {}
+        self._knows: dict[str, int] = {}
         self._well_ms = now_ms
 
     @property
@@ -50,6 +52,7 @@ class Standing:
         """A voter has answered what was sent to it then."""
         if isinstance(answer, Appended):
             self._acked[voter] = max(self._acked.get(voter, 0), answer.seq)
+            self._knows[voter] = max(self._knows.get(voter, 0), answer.committed)
             if 0 < self.opened <= answer.seq:
                 self._proven_ms[voter] = max(self._proven_ms.get(voter, 0), sent_ms)
             return
@@ -65,6 +68,10 @@ class Standing:
     def behind(self, voters: Sequence[str], end: int) -> bool:
         """Whether some voter is not known to have everything."""
         return any(self._acked.get(voter, 0) < end for voter in voters)
+
+    def complete(self, voters: Sequence[str], end: int) -> bool:
+        """Whether every voter has everything and knows that it is committed."""
+        return all(self._acked.get(voter, 0) >= end <= self._knows.get(voter, 0) for voter in voters)
 
     def refusal(self, reason: str, promised: Fence) -> Refused:
         """Why the fence is over, as a voter would say it."""

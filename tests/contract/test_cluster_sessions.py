@@ -194,6 +194,26 @@ async def test_a_voter_that_has_just_booted_lets_nobody_past_whom_it_may_have_fo
     assert not heard.blocks("somebody", "another")
 
 
+async def test_a_voter_that_becomes_known_hears_of_the_session_at_once(
+    cluster: Cluster, hosts: list[Host], clock: Clock
+) -> None:
+    later = hosts[0].voters.pop(cluster.names[2])
+    session = await hosts[0].live()
+    assert hosts[0].sessions.own == session
+    await hosts[0].renew()
+    assert hosts[2].heard.card(session.session) is None
+    asked = later.asked.get("renew", 0), hosts[0].wires[1].asked["renew"]
+    hosts[0].voters[later.voter] = later
+    hosts[0].sessions.changed()
+    await asyncio.sleep(0.05)
+    card = hosts[2].heard.card(session.session)
+    assert card is not None
+    assert (card.name, card.peer_url) == ("host0", "http://peer0")
+    assert (later.asked["renew"], hosts[0].wires[1].asked["renew"]) == (asked[0] + 1, asked[1])
+    clock.ms += TTL + MARGIN
+    assert hosts[2].heard.card(session.session) is None
+
+
 async def test_what_another_host_says_of_a_session_is_shown_and_not_vouched_for(clock: Clock) -> None:
     heard = Heard(clock, TTL, MARGIN)
     clock.ms += TTL + MARGIN
@@ -243,13 +263,14 @@ async def test_after_a_lapse_a_handoff_is_fresh_again_only_once_it_is_proven(
     assert all(not append.entries and append.committed == 2 for append in proofs)
 
 
-async def test_who_gave_a_handoff_up_does_not_call_it_fresh(hosts: list[Host]) -> None:
+@pytest.mark.parametrize("kind", [Kind.ORPHANED, Kind.RESOLVED])
+async def test_who_gave_a_handoff_up_does_not_call_it_fresh(hosts: list[Host], kind: Kind) -> None:
     await hosts[0].live()
     await hosts[0].renew()
     owner = hosts[0].candidate()
     await owner.dispatch()
     assert owner.quorum.may_act(TASK)
-    writing = owner.write(Kind.ORPHANED, body=b"{}")
+    writing = owner.write(kind, body=b"{}")
     assert not owner.quorum.may_act(TASK)
     await writing
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -230,3 +230,46 @@ async def test_nobody_waits_for_a_voter_that_closes(cluster: Cluster) -> None:
         await waiting
     with pytest.raises(StoreError):
         await owner.claim(2)
+
+
+async def test_what_has_ended_is_forgotten_once_everybody_knows(cluster: Cluster) -> None:
+    owner = cluster.sidecar("aa")
+    owner.circle.linger_s = 0.05
+    await owner.dispatch()
+    owner.wires[2].dead = True
+    await owner.write(Kind.COMPLETED)
+    await asyncio.sleep(0.2)
+    assert owner.quorum.owned(TASK) is not None, "a voter does not have its end"
+    owner.wires[2].dead = False
+    owner.quorum.contact(cluster.names[2])
+    assert isinstance(await owner.write(Kind.ANSWERED, body=b"{}"), Appended)
+    await until(lambda: not owner.quorum.hands)
+    assert await cluster.agree(4) == owner.log
+    refused = await owner.write(Kind.ANSWERED, body=b"{}")
+    assert isinstance(refused, Refused)
+    assert refused.reason is Refusal.FENCED
+
+
+async def test_what_rests_costs_nothing_and_is_claimed_anew_by_its_own_session(cluster: Cluster) -> None:
+    owner = cluster.sidecar("aa")
+    await owner.dispatch()
+    writing = owner.write()
+    owner.quorum.let_go(TASK)
+    assert isinstance(await writing, Appended)
+    await until(lambda: not owner.quorum.hands)
+    for said in cluster.said:
+        said.living.add("aa")
+    assert isinstance(await owner.claim(2), Granted)
+    assert isinstance(await owner.write(Kind.CLAIMED), Appended)
+    owner.quorum.let_go(TASK)
+    more = owner.write()
+    assert isinstance(await more, Appended)
+    await asyncio.sleep(0.05)
+    assert owner.quorum.owned(TASK) is not None, "somebody writes again"
+    assert await cluster.agree(5) == owner.log
+
+
+async def until(true: Callable[[], bool]) -> None:
+    async with asyncio.timeout(5):
+        while not true():
+            await asyncio.sleep(0.01)
