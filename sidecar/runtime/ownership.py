@@ -14,11 +14,12 @@ from bridge.a2a.fold import TaskFold
 from bridge.a2a.refold import advance, refold
 from bridge.a2a.shown import Shown
 from bridge.handoff import Handoff, State
-from bridge.journal import Draft, Entry, Fence, Kind, chain, genesis
+from bridge.journal import Draft, Entry, Fence, Kind, chain
 from bridge.jsontext import write
 from bridge.quorum import Append, Claim, Granted, Refusal, Refused
 from sidecar.failpoints import reach
 from sidecar.records import Caller, Json, KeyRow, SendCall, Sent
+from sidecar.runtime.beginning import CLAIM_TRIES, begin
 from sidecar.runtime.node import Node
 from sidecar.runtime.oneatatime import OneAtATime
 from sidecar.runtime.owned import OwnedJournal
@@ -28,7 +29,6 @@ from sidecar.runtime.views import Viewer, row_of
 from sidecar.store import HandoffRow
 
 READ_CHUNK = 2000
-CLAIM_TRIES = 4
 IDLE_KEPT_S = 5.0
 RESTING_KEPT_S = 1.0
 
@@ -60,7 +60,6 @@ class Ownership:
             StoreError: nothing was written; the agent heard nothing.
         """
         node = self._node
-        fence = Fence(1, node.session)
         ready = node.link.ready and not node.draining
         drafts = [
             Draft(Kind.DISPATCHED, write(body)),
@@ -73,25 +72,24 @@ class Ownership:
             drafts.append(Draft(Kind.BOUND, write(endpoint)))
         elif given_up:
             drafts.append(Draft(Kind.ORPHANED, write({"reason": "no_agent_here", "by": node.name})))
-        begin = genesis(task)
-        entries = chain(begin, fence, node.clock.wall_ms(), drafts)
-        handoff = Handoff.absent(task)
-        for entry in entries:
-            handoff.apply(entry, trusted=True)
         fold = advance(TaskFold(), Kind.DISPATCHED, body)
         context = body["context"] or ""
-        view = row_of(handoff, fold, call.caller, context, node.clock.wall_ms())
-        append = Append(task, fence, begin.seq, begin.hash, entries, 0)
         reach("accept.before_commit")
         # The sweep may read the commit before its answer is here: it must not find a handoff without an owner.
         async with self._one_at_a_time(task):
-            answer = await node.store.voter.dispatch(append, view, [key])
-            if isinstance(answer, Refused):
+            handoff = await begin(
+                node,
+                task,
+                drafts,
+                lambda begun: row_of(begun, fold, call.caller, context, node.clock.wall_ms()),
+                key,
+            )
+            if handoff is None:
                 return False
             reach("accept.after_commit")
             if not given_up:
-                owner = self._install(handoff, fence, Shown(), fold, call.caller, context)
-                node.hub.channel(task).base = begin.seq  # whoever follows from there has missed nothing
+                owner = self._install(handoff, handoff.fence, Shown(), fold, call.caller, context)
+                node.hub.channel(task).base = 0  # whoever follows from there has missed nothing
                 owner.start(Request(Ask.BEGIN, headers=call.headers))
         return True
 
