@@ -121,7 +121,10 @@ async def received(ws: Socket) -> bytes:
         Broken: the connection is gone.
         Rejected: the other side has refused, or sent what this protocol does not have.
     """
-    message = await ws.receive()
+    try:
+        message = await ws.receive()
+    except (OSError, RuntimeError, aiohttp.ClientError) as fault:
+        raise Broken(str(fault) or type(fault).__name__) from None
     if message.type is aiohttp.WSMsgType.BINARY:
         data: bytes = message.data
         return data

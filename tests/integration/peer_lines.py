@@ -21,9 +21,11 @@ class BadLine:
     Attributes:
         url: where it listens.
         flip_at: change one bit of the byte at this position of what the dialling side sends.
+        flipped: bits that were changed.
         silent: nothing passes, and nobody is told.
         made: connections that were made.
         carried: bytes from the dialling side.
+        carried_now: of them, over the connection that was made last.
     """
 
     def __init__(self, target: str, *, bytes_per_s: float | None = None) -> None:
@@ -33,7 +35,7 @@ class BadLine:
         self.url = ""
         self.flip_at: int | None = None
         self.silent = False
-        self.made = self.carried = 0
+        self.made = self.flipped = self.carried = self.carried_now = 0
         self._open: set[asyncio.StreamWriter] = set()
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -82,6 +84,7 @@ class BadLine:
                 if dialling:
                     piece = self._changed(piece, seen)
                     self.carried += len(piece)
+                    self.carried_now = seen + len(piece)
                 seen += len(piece)
                 if not self.silent:
                     sink.write(piece)
@@ -93,4 +96,5 @@ class BadLine:
         if at is None or not 0 <= at < len(piece):
             return piece
         self.flip_at = None
+        self.flipped += 1
         return piece[:at] + bytes((piece[at] ^ 1,)) + piece[at + 1 :]
