@@ -27,11 +27,11 @@ SETS = (
         (
             Edit(
                 "bridge.proposer",
-                "if has_majority(self._needed, shipping.acked(seq)))",
+                "if has_majority(self._needed, shipping.acked(seq))\n",
                 "if has_majority(\n"
-                "            (self._sets.newest,) if seq > self._sets.since > 0 else self._needed,\n"
-                "            shipping.acked(seq),\n"
-                "        ))",
+                "                (self._sets.newest,) if seq > self._sets.since > 0 else self._needed,\n"
+                "                shipping.acked(seq),\n"
+                "            )\n",
             ),
         ),
         MOVED,
