@@ -176,13 +176,10 @@ class ClusterSessions:
         """Have a listener told which voter stands by the session again, or for the first time."""
         self._contact.append(listener)
 
-    def changed(self) -> None:
-        """Others can be asked now: whoever does not stand by this session yet hears of it at once."""
-        if not self._ended and self._word.session:
-            now = self._heard.now_ms()
-            for voter, remote in list(self._voters.items()):
-                if self._own.due(voter, now):
-                    self._renew_at(voter, remote)
+    def met(self, voter: str) -> None:
+        """A voter can be asked now: it does not wait for its next turn."""
+        if not self._ended and self._word.session and voter in self._voters:
+            self._renew_at(voter, self._voters[voter])
 
     # --- renewals ---------------------------------------------------------------------------------------------
 

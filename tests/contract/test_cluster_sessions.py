@@ -204,7 +204,7 @@ async def test_a_voter_that_becomes_known_hears_of_the_session_at_once(
     assert hosts[2].heard.card(session.session) is None
     asked = later.asked.get("renew", 0), hosts[0].wires[1].asked["renew"]
     hosts[0].voters[later.voter] = later
-    hosts[0].sessions.changed()
+    hosts[0].sessions.met(later.voter)
     await asyncio.sleep(0.05)
     card = hosts[2].heard.card(session.session)
     assert card is not None
