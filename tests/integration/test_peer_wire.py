@@ -18,6 +18,7 @@ from sidecar.listen import bind
 from sidecar.peers import kinds
 from sidecar.peers.handshake import Side
 from sidecar.peers.packing import NAME, Codec, as_it_is
+from sidecar.peers.sealing import Sealer
 from sidecar.records import Caller, KeyRow, ListQuery, Riders, SessionCard, TaskView
 from tests.integration.peer_lines import BadLine
 from tests.integration.peer_side import FENCE, TASK, End, append, entries, identity, link, port, process, side
@@ -81,6 +82,26 @@ async def test_asks_of_one_tick_begin_in_their_order_and_appends_together() -> N
         order = [*range(20), "claim", *range(20, 50)]
         assert [what if name == "append" else name for name, what in end.handler.asked] == order
         assert len(end.handler.turns) <= 3  # of the event loop: two runs of appends, and no more than one between
+
+
+async def test_what_is_asked_in_one_tick_leaves_together_and_so_do_its_answers(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with port() as end, link(end.url) as to:
+        sealed: list[int] = []
+        seal = Sealer.seal
+
+        def counted(sealer: Sealer, payload: bytes) -> bytes:
+            sealed.append(len(payload))
+            return seal(sealer, payload)
+
+        monkeypatch.setattr(Sealer, "seal", counted)
+        some = entries(100)
+        appends = [to.append_soon(append([each])) for each in some]
+        gossip = [asyncio.ensure_future(to.gossip(b"x")) for _ in range(100)]
+        await asyncio.gather(*appends, *gossip)
+        assert len(end.handler.asked) == 200
+        assert len(sealed) <= 6  # of four hundred messages
 
 
 async def test_ten_thousand_appends_arrive_in_order() -> None:
