@@ -80,7 +80,10 @@ class Calls:
         """Ask; queued before this returns. The future fails with ``PeerUnavailable``, never otherwise."""
         if self._over is not None:
             return failed(self._over)
-        data = frames.ask(self._last_id + 1, kind.name, kind.asked.pack(asked))
+        try:
+            data = frames.ask(self._last_id + 1, kind.name, kind.asked.pack(asked))
+        except (ValueError, OverflowError) as error:  # half a character, a number beyond all bounds
+            return failed(PeerUnavailable(f"{self._who}: {kind.name} cannot be sent: {error}"))
         size = len(data)
         if size > MESSAGE_BYTES_MAX:
             return failed(PeerUnavailable(f"{self._who}: {kind.name} of {size} bytes cannot be sent"))

@@ -140,6 +140,20 @@ async def test_an_entry_of_the_largest_request_travels() -> None:
         assert await to.entries(TASK, 0, 1) == [huge]
 
 
+async def test_what_cannot_be_written_is_not_sent() -> None:
+    async with port() as end, link(end.url) as to:
+        half = TaskView(TASK, "\ud800", "p", "c", "running", "W", 3, True)
+        for ask in (
+            to.append_soon(append(entries(1)), Riders(half, 1)),
+            to.claim(Claim(TASK, Fence(2**70, "s"), "s")),
+            to.append_soon(append([entries(1)[0]._replace(hash="no digits")])),
+        ):
+            with pytest.raises(PeerUnavailable, match="cannot be sent"):
+                await ask
+        assert end.handler.asked == []
+        assert await to.gossip(b"ab") == b"ba"
+
+
 async def test_what_the_peer_cannot_do_is_an_unknown_outcome_with_its_code() -> None:
     async with port() as end, link(end.url) as to:
         end.handler.fault = StoreFull("no space left")
