@@ -147,7 +147,7 @@ class Cluster:
         self._voters.clear()
         self._voters.update({**self._peers, self.store.voter_id: self._local})
         if line.connected:
-            self._sessions.changed()
+            self._sessions.met(line.voter)
 
     async def _forward(self) -> None:
         while True:
