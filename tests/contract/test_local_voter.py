@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 
 import pytest
 
@@ -12,6 +13,7 @@ from bridge.jsontext import write
 from bridge.placement import MEMBERS, chosen
 from bridge.quorum import Append, Appended, Claim, Granted, Refusal, Refused
 from bridge.session import Renewal
+from bridge.tombstone import Tombstone, tombstone_in
 from sidecar.records import SessionCard
 from sidecar.store import LocalVoter, Store
 from tests.contract.journals import events
@@ -141,3 +143,24 @@ async def test_after_it_was_opened_again_it_has_promises_entries_and_what_it_kno
     assert isinstance(refused, Refused)
     assert (refused.promised, refused.tip, refused.committed) == (B, tip_of("t", log), 4)
     await store.close()
+
+
+async def test_a_purged_handoff_refuses_everything_with_what_its_tombstone_says(
+    peer_store: Store, local_voter: LocalVoter
+) -> None:
+    log = grown("t", journal(1), A, [Draft(Kind.COMPLETED, b"{}")])
+    await begun(local_voter, log, 4)
+    connection = sqlite3.connect(peer_store.path)
+    connection.execute("UPDATE handoffs SET purged = 1")
+    connection.execute("DELETE FROM entries")
+    connection.commit()
+    connection.close()
+    answers = (
+        await local_voter.pre_vote(Claim("t", B, "bb")),
+        await local_voter.claim(Claim("t", B, "bb")),
+        await local_voter.append_soon(part("t", log, 0, B, 0)),
+    )
+    stone = Tombstone("t", tip_of("t", log))
+    assert [tombstone_in("t", each) for each in answers if isinstance(each, Refused)] == [stone] * 3
+    assert await local_voter.read_prefix("t", stone.tip, 0) is None
+    assert await peer_store.open_handoffs() == []

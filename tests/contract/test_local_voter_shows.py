@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import sqlite3
+
+import pytest
+
 from bridge.journal import Draft, Fence, Kind
-from bridge.quorum import Appended
-from sidecar.records import KeyRow, Riders
+from bridge.quorum import Append, Appended
+from sidecar.errors import StoreError
+from sidecar.records import NO_RIDERS, KeyRow, Riders
 from sidecar.store import LocalVoter, Store
 from tests.contract.journals import events, view_of
 from tests.contract.peering import Said, begun, grown, journal, part
@@ -178,3 +183,30 @@ async def test_a_row_that_is_older_than_what_was_shown_is_not_shown_after_the_fi
         await voter.append_soon(part("t", log, 0, A, seq, seq), Riders(view_of("t", status_at=seq), seq))
         assert await store.view("t") == six
         await store.close()
+
+
+async def test_what_waited_is_shown_although_the_write_that_should_have_shown_it_failed(
+    peer_store: Store, local_voter: LocalVoter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await peer_store.inbox_put("t", "input", b"{}")
+    (row,) = await peer_store.inbox_take("t")
+    log, view = journal(3), view_of("t", status_at=5)
+
+    async def fails(append: Append, riders: Riders = NO_RIDERS) -> None:
+        def reached(name: str) -> None:
+            if name == "store.before_commit":
+                raise sqlite3.OperationalError("for a test")
+
+        with monkeypatch.context() as patched:
+            patched.setattr("sidecar.store.writer.reach", reached)
+            with pytest.raises(StoreError):
+                await local_voter.append_soon(append, riders)
+        assert await peer_store.view("t") is None
+
+    await fails(part("t", log, 0, A, 0), Riders(view, 5, inbox=(row.id,)))
+    await local_voter.append_soon(part("t", log, 0, A, 0))  # as it is sent again, without what came with it
+    await fails(part("t", log, 5, A, 5))
+    assert await peer_store.inbox_take("t") == [row]
+    await local_voter.append_soon(part("t", log, 5, A, 5))
+    assert await peer_store.view("t") == view
+    assert await peer_store.inbox_take("t") == []
