@@ -11,6 +11,7 @@ This file must not know about messages or probes.
 
 from __future__ import annotations
 
+from bridge.gossip.checked import WHOLE_MAX
 from bridge.gossip.draws import Draws
 from bridge.gossip.effect import Effect, NameTaken, OwnerHeard, StoreLife
 from bridge.gossip.member import Accusation, Incarnation, Told
@@ -105,10 +106,12 @@ class Hearsay:
 
     def speak(self, me: Told, above: Incarnation) -> None:
         """Say something of oneself, in a word that is newer than any before and than ``above``."""
-        if above.life > self.me.incarnation.life:
-            self.out.append(StoreLife(above.life))
         life, word = max(above, self.me.incarnation)
-        self.me = me._replace(incarnation=Incarnation(life, word + 1))
+        # After the last word of a life the next one is not larger than others take: it begins another life.
+        said = Incarnation(life, word + 1) if word < WHOLE_MAX else Incarnation(life + 1, 0)
+        if said.life > self.me.incarnation.life:
+            self.out.append(StoreLife(said.life))
+        self.me = me._replace(incarnation=said)
         self.roster.speak(self.me)
         self.spread.told(self.me)
 

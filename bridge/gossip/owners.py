@@ -25,6 +25,7 @@ from bridge.gossip.buckets import Buckets
 from bridge.journal import Fence
 
 RECORDS_MAX = 50_000  # about 25 MB; more than this many living handoffs in one cluster cannot all be known
+WATERMARKS_MAX = 5_000
 OWNER_BUCKETS = 256
 
 
@@ -181,7 +182,9 @@ class OwnerView:
         if oldest is not None:
             gone = self._remove(oldest)
             assert gone is not None
-            self._watermark[gone.owner] = max(gone.stamp, self._watermark.get(gone.owner, gone.stamp))
+            self._watermark[gone.owner] = max(gone.stamp, self._watermark.pop(gone.owner, gone.stamp))
+            if len(self._watermark) > WATERMARKS_MAX:
+                del self._watermark[next(iter(self._watermark))]  # of whom nothing was forgotten for longest
 
     def _remove(self, task: str) -> Owned | None:
         self.buckets.drop(task)

@@ -16,6 +16,7 @@ from typing import NamedTuple
 from bridge.gossip.buckets import Buckets
 from bridge.gossip.draws import Draws, Pool
 from bridge.gossip.member import (
+    ACCUSERS_MAX,
     MEMBER_BUCKETS,
     MOVES,
     Accusation,
@@ -88,6 +89,18 @@ class Roster:
         """Every member, this one too, in order of their names."""
         return [(self._members[name], self._states[name]) for name in sorted(self._members)]
 
+    def able(self, group: str) -> list[str]:
+        """Who could take over a handoff of this group, as far as is known: for the choice of a standby.
+
+        Returns:
+            Names in order, this one among them if it could.
+        """
+        return [
+            told.name
+            for (told, _), state in self.all()
+            if state is State.ALIVE and told.group == group and told.ready and not told.draining and told.capacity
+        ]
+
     def __len__(self) -> int:
         """How many live or are suspected, with this one."""
         return len(self.alive) + len(self._suspects) + 1
@@ -131,11 +144,14 @@ class Roster:
 
     def overdue(self, now_ms: int) -> list[Moved]:
         """Conclude which suspects are dead."""
+        if not self._suspects:
+            return []
+        enough = min(2, len(self.alive) + 1)
+        waits = [self._pace.suspicion_ms(len(self), accusers) for accusers in range(ACCUSERS_MAX + 1)]
         moved = []
         for name, since in list(self._suspects.items()):
             accusers = self._members[name].accusers
-            enough = accusers >= min(2, len(self.alive) + 1)
-            if enough and now_ms - since >= self._pace.suspicion_ms(len(self), accusers):
+            if accusers >= enough and now_ms - since >= waits[accusers]:
                 moved += self._stand(name, News.OVERDUE, now_ms)
         return moved
 

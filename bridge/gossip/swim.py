@@ -68,6 +68,7 @@ class Gossip:
         self._compare_ms = now_ms + draws.below(self._pace.compare_ms)
         self._revive_ms = now_ms + draws.below(self._pace.revive_ms)
         self._spread_ms = self._retry_ms = now_ms
+        self._facts = me
 
     @property
     def me(self) -> Told:
@@ -168,11 +169,15 @@ class Gossip:
         return self._done()
 
     def say(self, told: Told) -> None:
-        """This member is otherwise than it said. Its facts count, not who it is nor whether it leaves."""
+        """This member is otherwise than it said. Its facts count, not who it is nor whether it leaves.
+
+        How much capacity is left is told soon, that there is none, or some again, at once.
+        """
         me = self.me
-        facts = told._replace(name=me.name, incarnation=me.incarnation, session=me.session, left=me.left)
-        if facts != me:
-            self._known.speak(facts, me.incarnation)
+        self._facts = told._replace(name=me.name, incarnation=me.incarnation, session=me.session, left=me.left)
+        small = (self._facts.capacity > 0) == (me.capacity > 0)
+        if self._facts != (me._replace(capacity=self._facts.capacity) if small else me):
+            self._known.speak(self._facts, me.incarnation)
 
     def leave(self) -> None:
         """Say good-bye; tick on until ``quiet``."""
@@ -222,6 +227,8 @@ class Gossip:
         pace, roster = self._pace, self.roster
         if now_ms >= self._compare_ms:
             self._compare_ms = now_ms + pace.compare_ms
+            if self._facts.capacity != self.me.capacity:
+                self._known.speak(self.me._replace(capacity=self._facts.capacity), self.me.incarnation)
             for name in roster.alive.some(1, draws):
                 self._post.post(self._exchange.sync(name))
         if now_ms >= self._revive_ms:

@@ -6,7 +6,7 @@ has to hold is said by the tests.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 from bridge.gossip.member import State
@@ -95,35 +95,35 @@ def join(world: World, number: int) -> Measured:
     return measured(world, "a newcomer: all tables equal", 300, world.agreed)
 
 
-def partition(world: World, apart_s: float) -> tuple[Measured, Measured]:
+def partition(world: World, apart_s: float) -> Iterator[Measured]:
     """A cluster in two halves for a while; then until everybody holds everybody for living again."""
     half = [node.name for node in world.living()[::2]]
     other = len(world.living()) - len(half)
     world.part(half)
-    dead = measured(
-        world,
-        f"{len(half)} and {other} apart: all across dead",
-        apart_s,
-        lambda: sum(world.holders.values()) >= 2 * len(half) * other and not suspected(world),
+    yield (
+        dead := measured(
+            world,
+            f"{len(half)} and {other} apart: all across dead",
+            apart_s,
+            lambda: world.verdicts[State.DEAD] >= 2 * len(half) * other and not world.verdicts[State.SUSPECT],
+        )
     )
     world.run(max(0, int((apart_s - dead.seconds) * SECOND)))
     world.heal()
-    healed = measured(world, "healed: nobody suspected, all tables equal", 300, lambda: all_well(world))
-    return dead, healed
-
-
-def suspected(world: World) -> bool:
-    """Whether anybody suspects anybody."""
-    return any(count for (state, _), count in world.holders.items() if state is State.SUSPECT)
+    yield measured(world, "healed: nobody suspected, all tables equal", 300, lambda: all_well(world))
 
 
 def all_well(world: World) -> bool:
-    """Whether nobody suspects anybody, or holds a living member for dead, and all know the same."""
-    return not any(world.holders.values()) and world.agreed()
+    """Whether nobody holds anybody for anything but alive, and all know the same."""
+    return not any(world.verdicts.values()) and world.agreed()
 
 
-def everything(seed: int, count: int, *, loss: float = 0.0, apart_s: float = 60) -> list[Measured]:
+def everything(seed: int, count: int, *, loss: float = 0.0, apart_s: float = 60) -> Iterator[Measured]:
     """All of it, one after the other in one cluster."""
     world = settled(seed, count, loss=loss)
-    rows = [idle(world), owner_change(world), death(world, count // 2), join(world, count // 2)]
-    return [*rows, *partition(world, apart_s)]
+    yield idle(world)
+    yield owner_change(world)
+    yield death(world, count // 2)
+    yield join(world, count // 2)
+    world.run(10 * SECOND)
+    yield from partition(world, apart_s)

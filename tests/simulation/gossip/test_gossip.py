@@ -6,7 +6,7 @@ import subprocess
 import sys
 from collections import Counter
 from functools import cache
-from math import log2
+from math import log2, log10
 
 import pytest
 
@@ -14,7 +14,10 @@ from bridge.gossip.member import State
 from tests.architecture.sources import ROOT
 from tests.simulation.gossip.faults import strike
 from tests.simulation.gossip.measure import all_well, death, idle, join, owner_change, partition, settled
+from tests.simulation.gossip.mutations import MUTATIONS
 from tests.simulation.gossip.world import SECOND, World
+from tests.simulation.mutations.mutation import Mutation
+from tests.simulation.mutations.patch import changed
 
 SIZES = (4, 16, 64)
 SEEDS = range(5)
@@ -50,7 +53,7 @@ def test_a_death_is_concluded_by_all_in_a_logarithm_of_periods_and_its_return_is
     world = world_of(count)
     dead = death(world, count // 2)
     assert dead.came
-    shortest = world.pace.suspicion_ms(count, 3) / 1_000
+    shortest = 4 * max(1, log10(count))  # periods that whoever is accused has at least
     assert shortest <= dead.seconds <= shortest + 4 + log2(count)
     assert dead.messages < 15
     back = join(world, count // 2)
@@ -125,6 +128,13 @@ def test_when_all_is_healed_nobody_that_lives_is_held_for_anything_else() -> Non
         assert world.wrong() == []
         fired += world.kernel.fired
     assert {"kill", "restart", "pause", "partition", "deaf", "late", "message lost", "message kept"} <= {*fired}
+
+
+@pytest.mark.parametrize("mutation", MUTATIONS, ids=lambda mutation: mutation.name)
+def test_the_text_that_a_mutation_changes_stands_there_once(mutation: Mutation) -> None:
+    assert all(compile(text, module, "exec") for module, text in changed(mutation.edits).items())
+    path, _, name = mutation.promise.partition("::")
+    assert f"def {name}(" in (ROOT / path).read_text(encoding="utf-8")
 
 
 def test_a_seed_is_a_world_in_every_process() -> None:

@@ -74,6 +74,7 @@ class World:
         nodes: every member, living or not.
         held: by observer's name, whom it does not hold for living.
         holders: how many living members hold each (state, name).
+        verdicts: how many such verdicts there are, by state.
         heard: how many times the owner of each task was news to somebody.
         first: when each (state, name) was first held by anybody, in microseconds.
         cost: messages and bytes that were sent, by kind.
@@ -89,6 +90,7 @@ class World:
         self.pace, self.loss, self.seeds = pace or Pace(), loss, seeds
         self.held: dict[str, dict[str, State]] = {}
         self.holders: Counter[tuple[State, str]] = Counter()
+        self.verdicts: Counter[State] = Counter()
         self.heard: Counter[str] = Counter()
         self.first: dict[tuple[State | None, str], int] = {}
         self.cost: Counter[str] = Counter()
@@ -120,7 +122,7 @@ class World:
         self.kernel.fired["kill"] += 1
         node.end()
         for name, state in self.held.pop(node.name, {}).items():
-            self.holders[state, name] -= 1
+            self._holds(state, name, -1)
 
     def restart(self, node: Node) -> None:
         """It begins again, with what its disk says."""
@@ -183,10 +185,10 @@ class World:
                     held = self.held.setdefault(node.name, {})
                     before = held.pop(name, None)
                     if before is not None:
-                        self.holders[before, name] -= 1
+                        self._holds(before, name, -1)
                     if after is not None and after is not State.ALIVE:
                         held[name] = after
-                        self.holders[after, name] += 1
+                        self._holds(after, name, 1)
                     self.first.setdefault((after, name), self.kernel.now)
                 case OwnerHeard(record):
                     self.heard[record.task] += 1
@@ -195,6 +197,10 @@ class World:
                 case NameTaken():
                     self.kernel.fired["name taken"] += 1
         self._schedule(node)
+
+    def _holds(self, state: State, name: str, count: int) -> None:
+        self.holders[state, name] += count
+        self.verdicts[state] += count
 
     def _send(self, node: Node, send: Send) -> None:
         size = len(write(send.message))

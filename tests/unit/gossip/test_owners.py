@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 
 from bridge.errors import MalformedGossip
-from bridge.gossip.owners import Owned, OwnerView, Stamp, Tenure, merged, owned_row, read_owned
+from bridge.gossip.owners import WATERMARKS_MAX, Owned, OwnerView, Stamp, Tenure, merged, owned_row, read_owned
 from bridge.journal import Fence
 from bridge.jsontext import parse, write
 from tests.unit.gossip.records import owned, ownerships
@@ -120,6 +120,14 @@ def test_a_member_that_is_forgotten_takes_its_records_along() -> None:
     assert hear(seen, owned("t1", 1, "a", 1)) != [None]
     seen.forget("never heard of")
     assert len(seen) == 2
+
+
+def test_watermarks_are_bounded_too() -> None:
+    seen = view(records_max=1)
+    for number in range(WATERMARKS_MAX + 3):
+        hear(seen, owned("t", 1, f"n{number}", 1, Tenure.ENDED), owned("u", 1, f"n{number}", 2, Tenure.ENDED))
+    assert len(seen._watermark) == WATERMARKS_MAX
+    assert "n0" not in seen._watermark
 
 
 def test_only_what_somebody_owns_is_compared_between_members() -> None:

@@ -53,6 +53,13 @@ def test_two_under_one_name_do_not_outbid_each_other_faster_than_once_a_period()
     assert me.receive(ping("me", told=(told("me", 3, 9, session="copy"),)), 2_000, 1) == [NameTaken("copy")]
 
 
+def test_behind_the_last_word_of_a_life_comes_the_next_life() -> None:
+    me = alone()
+    effects = me.receive(ping("a", accused=(("me", accused(3, 2**53 - 1, "x")),)), 0, 1)
+    assert me.me.incarnation == Incarnation(4, 0)
+    assert StoreLife(4) in effects
+
+
 def test_its_own_words_that_come_back_are_no_contest() -> None:
     me = alone()
     assert me.receive(ping("me", told=(me.me, told("me", 2, 99, session="earlier"))), 0, 1) == []
@@ -100,6 +107,23 @@ def test_what_changes_is_said_to_all_and_what_does_not_is_not() -> None:
         assert member is not None
         assert (member.told.ready, member.told.capacity) == (True, 5)
     assert circle.seen == []
+
+
+def test_how_much_capacity_is_left_is_told_soon_and_that_there_is_none_at_once() -> None:
+    me = alone()
+    facts = me.me._replace(capacity=5)
+    me.say(facts)
+    assert me.me.capacity == 5
+    for capacity in (4, 3, 2, 3, 2):
+        me.say(facts._replace(capacity=capacity))
+        assert me.me.capacity == 5
+    for second in range(11):
+        me.tick(second * PERIOD, 1)
+    assert (me.me.capacity, me.me.incarnation.word) == (2, 2)
+    me.say(facts._replace(capacity=0))
+    assert (me.me.capacity, me.me.incarnation.word) == (0, 3)
+    me.say(facts._replace(capacity=0, draining=True))
+    assert (me.me.draining, me.me.incarnation.word) == (True, 4)
 
 
 def test_who_leaves_says_so_and_is_left_in_peace() -> None:

@@ -1,5 +1,7 @@
 """Where members stand: suspected by one, dead by two and time, back by their own word, forgotten last."""
 
+from typing import Any
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -57,7 +59,6 @@ def test_who_is_alone_comes_to_a_conclusion_by_itself() -> None:
     assert known.overdue(Pace().suspicion_ms(3, 1) - 1) == []
     assert known.overdue(Pace().suspicion_ms(3, 1)) == [
         Moved("a", State.SUSPECT, State.DEAD),
-        # Of two that are left there is nobody else who could confirm anything: this one's time is shorter.
         Moved("b", State.SUSPECT, State.DEAD),
     ]
 
@@ -150,6 +151,23 @@ def test_who_knows_the_same_living_has_the_same_digest() -> None:
     one.speak(told("me", 1, 1))
     assert one.buckets.root != other.buckets.root
     assert len(one) == len(other) == 3
+
+
+def test_a_standby_is_of_the_group_alive_ready_and_has_room() -> None:
+    able: dict[str, Any] = {"group": "g", "ready": True, "capacity": 1}
+    known = Roster(told("me", **able), Pace())
+    others = {
+        "a": able,
+        "other": able | {"group": "h"},
+        "away": able | {"ready": False},
+        "drains": able | {"draining": True},
+        "full": able | {"capacity": 0},
+        "quiet": able,
+    }
+    for name, said in others.items():
+        known.hear_told(told(name, **said), 0, Draws(1))
+    accuse(known, "quiet", "a")
+    assert known.able("g") == ["a", "me"]
 
 
 def test_a_member_that_left_says_so_of_itself() -> None:

@@ -102,8 +102,10 @@ def test_a_slow_answer_counts_and_a_member_that_misses_answers_stretches_its_tim
     me.tick(3_600, 1)
     assert (me.roster.state("a"), me.slowness) == (State.SUSPECT, 1)
     # Its next period is twice as long, and an answer brings it back.
-    seq = next(send.seq for second in (4_000, 5_000, 6_000) for send in sends(me.tick(second, 1)) if send.seq)
-    me.receive(build(Message(Kind.ACK, "a", "me", seq=seq)), 6_900, 1)
+    times = [(ms, send.seq) for ms in range(3_700, 6_000, 100) for send in sends(me.tick(ms, 1)) if send.seq]
+    ((begun_ms, seq),) = times
+    assert begun_ms == 4_600  # the one before began at 2,500: its answer had 1,000, its scouts another 1,000
+    me.receive(build(Message(Kind.ACK, "a", "me", seq=seq)), 5_600, 1)
     assert me.slowness == 0
 
 
