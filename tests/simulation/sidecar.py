@@ -270,4 +270,7 @@ class Sidecar(Process):
         near = stored or self.nearest(task)
         if near is self.looks.remote.get(task):
             return self.looks.held[task]
+        if near.view.promised.session == self.session.name and task not in self.lapses:
+            # Its claim may stand at voters that this one is not, and keeps everybody else off while it lives.
+            return False
         return self.voter.blocks(near, self.session.name)
