@@ -14,6 +14,7 @@ import socket
 import subprocess
 import sys
 import time
+from collections import deque
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -23,6 +24,9 @@ import httpx
 
 DEADLINE_S = 10.0
 CARD_PATH = "/.well-known/agent-card.json"
+PORTS_KEPT = 64
+
+_kept: deque[socket.socket] = deque()
 
 
 async def wait_for(
@@ -52,13 +56,20 @@ async def wait_for(
 def free_port() -> int:
     """A port that nobody listens on, below those that the kernel gives to clients.
 
-    Whoever is started again on it finds it as it was left.
+    Whoever is started again on it finds it as it was left. Until its user listens, its number is kept from every
+    other process that asks here, by a UDP socket of the same number.
     """
     while True:
         port = random.randrange(12_000, 32_000)  # noqa: S311 - not a secret
+        kept = socket.socket(type=socket.SOCK_DGRAM)
         with socket.socket() as probe, suppress(OSError):
+            kept.bind(("127.0.0.1", port))
             probe.bind(("127.0.0.1", port))
+            _kept.append(kept)
+            if len(_kept) > PORTS_KEPT:
+                _kept.popleft().close()
             return port
+        kept.close()
 
 
 class Running(Protocol):

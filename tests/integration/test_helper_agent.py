@@ -10,12 +10,11 @@ import asyncio
 import csv
 import io
 import signal
-import socket
 import subprocess
 import sys
 import uuid
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, closing
+from contextlib import asynccontextmanager
 from typing import Any
 
 import httpx
@@ -28,16 +27,10 @@ from bridge.a2a.extension import CHECKPOINT, CONTINUES, EFFECT, RUN, URI
 from examples.pages import MODULES
 from examples.slow_writer import PARAGRAPHS
 from sidecar.worker.ledger import from_wire
+from tests.integration.agents import free_port
 
 READY_S = 20.0
 STORY = "".join(" ".join(p.split()) + "\n" for p in PARAGRAPHS)
-
-
-def free_port() -> int:
-    with closing(socket.socket()) as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 class Example:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from sidecar.store.engine import SCHEMA_HEAD
 from tests.integration.agents import free_port
 from tests.integration.broken_disk import full_disk, read_only_disk
 from tests.integration.processes import ROOT
@@ -70,7 +71,7 @@ async def test_a_store_of_a_newer_release(used: Path, stage: Stage) -> None:
     assert "newer release" in said
     assert used.read_bytes() == before
     connection = sqlite3.connect(used)
-    connection.execute("UPDATE alembic_version SET version_num = 'journal'")
+    connection.execute("UPDATE alembic_version SET version_num = ?", (SCHEMA_HEAD,))
     connection.commit()
     connection.close()
     await stage.verify()
