@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bridge.journal import genesis
+from bridge.journal import NO_FENCE, Fence, genesis
 from bridge.proposal import Began, PreVoted
 from bridge.quorum import Granted
 
@@ -16,9 +16,14 @@ if TYPE_CHECKING:
     from sidecar.peers.hand import Hand
 
 
-def begin(hand: Hand) -> None:
-    """Stand for a handoff: ask first, which disturbs nobody."""
-    hand.tell(Began())
+def begin(hand: Hand, seen: Fence) -> None:
+    """Stand for a handoff: ask first, which disturbs nobody.
+
+    Args:
+        hand: that stands.
+        seen: the newest fence of an entry that this sidecar has seen (``quorum.Claim``).
+    """
+    hand.tell(Began(seen))
     hand.arm()
 
 
@@ -26,7 +31,7 @@ def begin_anew(hand: Hand) -> None:
     """Stand for what nobody has begun. Under the first fence nobody can be disturbed, so nobody is asked."""
     hand.only_new = True
     if hand.fence.n > 1:
-        begin(hand)
+        begin(hand, NO_FENCE)
         return
     hand.proposer.handle(Began())
     for voter in hand.proposer.voters:

@@ -54,6 +54,6 @@ class Circle:
     now_ms: Callable[[], int]
     candidacy_s: float = 2.0
     answer_s: float = 2.0
-    linger_s: float = 30.0
+    linger_s: float = 120.0
     taken_in: Callable[[Sequence[int]], None] = _nothing
     buried: Callable[[Tombstone], None] = _nothing

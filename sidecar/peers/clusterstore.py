@@ -17,7 +17,7 @@ from contextlib import suppress
 from typing import Any, TypeVar
 
 from bridge.catchup import Bounds, chunk
-from bridge.journal import Entry
+from bridge.journal import Entry, Fence
 from bridge.placement import MEMBERS
 from sidecar.errors import PeerUnavailable, StoreUnavailable
 from sidecar.peers.link import PeerLink
@@ -76,6 +76,15 @@ class ClusterStore(Store):
     def holds(self, task: str) -> bool:
         """Whether this session still drives what it owns."""
         return self.quorum.owned(task) is not None
+
+    def outdone(self, row: HandoffRow, fence: Fence) -> bool:
+        """See ``Store.outdone``: what this host's voter alone has promised to another takes nothing away."""
+        hand = self.quorum.owned(row.task)
+        return hand is None or hand.fence != fence
+
+    def let_go(self, task: str) -> None:
+        """See ``QuorumVoter.let_go``."""
+        self.quorum.let_go(task)
 
     # --- reads ------------------------------------------------------------------------------------------------
 

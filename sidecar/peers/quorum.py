@@ -84,7 +84,7 @@ class QuorumVoter:
         if refused is not None:
             return refused
         hand = self._hand(task, claim.fence, sets)
-        begin(hand)
+        begin(hand, claim.seen)
         return await self._decided(hand)
 
     async def dispatch(self, append: Append, view: TaskView, keys: Sequence[KeyRow] = ()) -> Appended | Refused:

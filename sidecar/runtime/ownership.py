@@ -124,7 +124,8 @@ class Ownership:
             mine = entries[-1].fence.session == self._node.session and self._node.store.holds(task)
             if mine and not given_up:
                 return self._install_from(handoff, handoff.fence, entries)
-            return await self._claim(handoff, entries, reason) if reason else None
+            seen = max(handoff.fence, row.voter.tip.fence)
+            return await self._claim(handoff, entries, seen, reason) if reason else None
 
     async def journal(self, task: str) -> list[Entry]:
         """The whole committed journal of a task."""
@@ -149,7 +150,7 @@ class Ownership:
         """Give up what another session has claimed: an owner whose agent is silent would not notice by writing."""
         for task, owner in list(self.owners.items()):
             row = await self._node.store.handoff_row(task)
-            if row is not None and row.voter.promised > owner.journal.fence:
+            if row is not None and self._node.store.outdone(row, owner.journal.fence):
                 owner.journal.abandon()
 
     async def release_all(self, reason: str) -> None:
@@ -160,12 +161,12 @@ class Ownership:
         """Stop whatever runs for owned handoffs, without a word to their journals."""
         await asyncio.gather(*(owner.close() for owner in list(self.owners.values())))
 
-    async def _claim(self, handoff: Handoff, entries: list[Entry], reason: str) -> Owner | None:
+    async def _claim(self, handoff: Handoff, entries: list[Entry], seen: Fence, reason: str) -> Owner | None:
         node, task = self._node, handoff.task_id
         n = handoff.fence.n + 1
         for _ in range(CLAIM_TRIES):
             fence = Fence(n, node.session)
-            answer = await node.store.voter.claim(Claim(task, fence, node.session))
+            answer = await node.store.voter.claim(Claim(task, fence, node.session, seen))
             if isinstance(answer, Granted):
                 reach("claim.granted")
                 return await self._adopt(handoff, entries, fence, answer, reason)
@@ -231,6 +232,7 @@ class Ownership:
             # It holds its owner, which holds it: whole tasks would stay until the collector looks.
             owner.journal.on_lost = None
             self._node.hub.release(task)
+            self._node.store.let_go(task)
 
     # --- what comes for an existing task ----------------------------------------------------------------------
 

@@ -14,7 +14,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
-from bridge.journal import Entry
+from bridge.journal import Entry, Fence
 from bridge.lease import LEASE_MARGIN_MS, LEASE_TTL_MS
 from sidecar.errors import StoreUnavailable
 from sidecar.ports import Voter
@@ -117,6 +117,13 @@ class Store:
     def holds(self, task: str) -> bool:  # noqa: ARG002
         """Whether what a session owned last is still its own without a new claim: as long as nobody claims it."""
         return True
+
+    def outdone(self, row: HandoffRow, fence: Fence) -> bool:
+        """Whether who owned a handoff under a fence does so no more, because another session was promised it."""
+        return row.voter.promised > fence
+
+    def let_go(self, task: str) -> None:
+        """Nobody here has anything to do for a handoff at the moment."""
 
     async def entries(
         self, task: str, after: int = 0, limit: int = 1000, bytes_max: int | None = None

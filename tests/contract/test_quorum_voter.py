@@ -143,6 +143,27 @@ async def test_a_fenced_owner_that_is_not_fresh_is_to_claim_anew_although_it_has
         assert hand.hopeless() == hopeless
 
 
+async def test_a_living_holder_whose_fence_is_over_keeps_nobody_off(cluster: Cluster) -> None:
+    first, second, third = (cluster.sidecar(f"s{each}", each) for each in range(3))
+    await first.dispatch()
+    await cluster.agree(2)
+    # The second one's claim is on its own host alone, the first one's entries are on all: each lives.
+    assert isinstance(await second.claim(2), Granted)
+    second.wires[0].dead = second.wires[2].dead = True
+    with pytest.raises(StoreError):
+        await second.write(Kind.CLAIMED)
+    for said in cluster.said:
+        said.living.update(("s0", "s1"))
+    await asyncio.sleep(0.5)  # its grant has run out
+    refused = await third.claim(3)
+    assert isinstance(refused, Refused)
+    assert refused.reason is Refusal.HELD
+    claim = Claim(TASK, Fence(4, "s2"), "s2", seen=Fence(2, "s1"))
+    refused = await third.quorum.claim(claim)
+    assert isinstance(refused, Refused | Granted)
+    assert third.wires[0].asked["claim"] == 1, "two of three would grant it"
+
+
 async def test_a_repeated_dispatch_is_answered_again_and_anothers_is_refused(cluster: Cluster) -> None:
     first, second = cluster.sidecar("aa"), cluster.sidecar("bb", 1)
     one = await first.dispatch()
