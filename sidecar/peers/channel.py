@@ -24,9 +24,11 @@ REFUSED = 4000
 """WebSocket close code of a refusal; its reason begins with the ``Rejection``."""
 
 SOCKET_BYTES_MAX = FRAME_BYTES_MAX + MAC_BYTES + 8
-HEARTBEAT_S = 3.0
-"""A connection on which nothing came for so long is pinged, and given up half as long after. Shorter: a broken
-line is dialled anew sooner, and a loaded host more often for nothing."""
+TICK_S = 1.0
+PING_AFTER, GIVE_UP_AFTER = 3, 6
+"""Ticks in a row in which nothing came. Counted in ticks and not by the clock: a process that stood still itself
+has one tick behind it, whatever the time, and hears what waits for it before it judges. Fewer: a silent line is
+dialled anew sooner; a host that is short of time, more often for nothing."""
 
 CLOSE_WITHIN_S = 0.5
 NOT_SENT_BYTES = 128 << 10
@@ -55,6 +57,7 @@ class Channel:
         self._ws, self._sealer, self._opener = ws, sealer, opener
         self._outbox, self._inbox = Outbox(), Inbox()
         self._wake, self._moved = asyncio.Event(), asyncio.Event()
+        self._heard = False
 
     @property
     def bytes_queued(self) -> int:
@@ -79,27 +82,44 @@ class Channel:
             Broken: it is gone.
             Rejected: one side has refused what the other sent.
         """
-        writer = asyncio.create_task(self._write())
-        reader = asyncio.create_task(self._read(take))
+        parts = [asyncio.create_task(each) for each in (self._read(take), self._write(), self._watch())]
         try:
-            await asyncio.wait((reader, writer), return_when=asyncio.FIRST_COMPLETED)
-            for task in (reader, writer):
-                if task.done():
-                    task.result()
+            await asyncio.wait(parts, return_when=asyncio.FIRST_COMPLETED)
+            for part in parts:
+                if part.done():
+                    part.result()
         finally:
-            for task in (reader, writer):
-                task.cancel()
-            await asyncio.gather(reader, writer, return_exceptions=True)
+            for part in parts:
+                part.cancel()
+            await asyncio.gather(*parts, return_exceptions=True)
 
     async def _read(self, take: Callable[[list[Message]], None]) -> None:
         while True:
-            payload = self._opener.open(await received(self._ws))
+            payload = self._opener.open(await received(self._ws, self._note))
             try:
                 messages = self._inbox.messages(payload)
             except Malformed as error:
                 code = Rejection.TOO_LARGE if error.code == "too_large" else Rejection.MALFORMED
                 raise Rejected(code, error.detail) from None
             take(messages)
+
+    def _note(self) -> None:
+        self._heard = True
+
+    async def _watch(self) -> None:
+        silent = 0
+        while silent < GIVE_UP_AFTER:
+            await asyncio.sleep(TICK_S)
+            silent = 0 if self._heard else silent + 1
+            self._heard = False
+            if silent == PING_AFTER:
+                await self._ping()
+        raise Broken("silent")
+
+    async def _ping(self) -> None:
+        with suppress(TimeoutError, OSError, RuntimeError, aiohttp.ClientError):
+            async with asyncio.timeout(TICK_S):  # it may wait behind what cannot leave either
+                await self._ws.ping()
 
     async def _write(self) -> None:
         while True:
@@ -114,17 +134,31 @@ class Channel:
                 self._moved.set()
 
 
-async def received(ws: Socket) -> bytes:
-    """The next binary message.
+async def received(ws: Socket, note: Callable[[], None] | None = None) -> bytes:
+    """The next binary message; pings are answered meanwhile.
+
+    Args:
+        ws: the socket.
+        note: called whenever anything has come.
 
     Raises:
         Broken: the connection is gone.
         Rejected: the other side has refused, or sent what this protocol does not have.
     """
-    try:
-        message = await ws.receive()
-    except (OSError, RuntimeError, aiohttp.ClientError) as fault:
-        raise Broken(str(fault) or type(fault).__name__) from None
+    while True:
+        try:
+            message = await ws.receive()
+            if note is not None:
+                note()
+            if message.type is aiohttp.WSMsgType.PING:
+                await ws.pong(message.data)
+            elif message.type is not aiohttp.WSMsgType.PONG:
+                return _binary(message)
+        except (OSError, RuntimeError, aiohttp.ClientError) as fault:
+            raise Broken(str(fault) or type(fault).__name__) from None
+
+
+def _binary(message: aiohttp.WSMessage) -> bytes:
     if message.type is aiohttp.WSMsgType.BINARY:
         data: bytes = message.data
         return data

@@ -20,7 +20,7 @@ import aiohttp
 
 from sidecar.errors import PeerUnavailable
 from sidecar.peers.calls import TIMEOUT_S, Calls, failed
-from sidecar.peers.channel import CLOSE_WITHIN_S, HEARTBEAT_S, SOCKET_BYTES_MAX, Broken, brisk, refuse
+from sidecar.peers.channel import CLOSE_WITHIN_S, SOCKET_BYTES_MAX, Broken, brisk, refuse
 from sidecar.peers.handshake import WITHIN_S, Peer, Side, dialled
 from sidecar.peers.kinds import Kind
 from sidecar.peers.sealing import Rejected, Rejection
@@ -184,7 +184,7 @@ class Line:
                 return await session.ws_connect(
                     self.url.rstrip("/") + PATH,
                     max_msg_size=SOCKET_BYTES_MAX,
-                    heartbeat=HEARTBEAT_S,
+                    autoping=False,
                     timeout=aiohttp.ClientWSTimeout(ws_close=CLOSE_WITHIN_S),
                     ssl=self._ssl or True,
                 )

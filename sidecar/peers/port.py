@@ -16,7 +16,7 @@ from collections.abc import Callable
 from aiohttp import web
 from aiohttp.web_protocol import RequestHandler
 
-from sidecar.peers.channel import CLOSE_WITHIN_S, HEARTBEAT_S, SOCKET_BYTES_MAX, Broken, brisk, refuse
+from sidecar.peers.channel import CLOSE_WITHIN_S, SOCKET_BYTES_MAX, Broken, brisk, refuse
 from sidecar.peers.handler import Handler
 from sidecar.peers.handshake import WITHIN_S, Peer, Side, accepted, host_of
 from sidecar.peers.line import PATH
@@ -102,7 +102,7 @@ class PeerPort:
         if "Origin" in request.headers:
             return web.Response(status=403)
         ws = web.WebSocketResponse(
-            timeout=CLOSE_WITHIN_S, heartbeat=HEARTBEAT_S, max_msg_size=SOCKET_BYTES_MAX, compress=False
+            timeout=CLOSE_WITHIN_S, autoping=False, max_msg_size=SOCKET_BYTES_MAX, compress=False
         )
         if not ws.can_prepare(request).ok:
             return web.Response(status=400)

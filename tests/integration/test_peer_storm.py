@@ -35,7 +35,7 @@ async def test_what_is_heard_was_said_once_and_in_order(
     seed: int, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr("sidecar.peers.line.DIAL_AGAIN_S", (0.01, 0.05))
-    monkeypatch.setattr("sidecar.peers.line.HEARTBEAT_S", 0.6)
+    monkeypatch.setattr("sidecar.peers.channel.TICK_S", 0.15)
     rng = random.Random(seed)
     said: list[Entry] = entries(12_000, size=300)
     outcomes: Counter[str] = Counter()
