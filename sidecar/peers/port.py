@@ -109,7 +109,10 @@ class PeerPort:
         if self._strangers >= STRANGERS_MAX or len(self._sockets) >= CONNECTIONS_MAX:
             self._observer.count("peers.refused", side="dialled", code=str(Rejection.CROWDED))
             return web.Response(status=503)
-        await ws.prepare(request)
+        try:
+            await ws.prepare(request)
+        except (OSError, RuntimeError):  # it was gone before it was answered
+            return web.Response(status=400)
         self._sockets[ws] = None
         self._upgraded.add(request.protocol)
         try:

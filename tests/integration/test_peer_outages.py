@@ -17,7 +17,7 @@ from sidecar.peers.frames import PIECES_AHEAD
 from sidecar.peers.link import PeerLink
 from sidecar.records import Riders, SessionCard
 from tests.integration.peer_lines import BadLine
-from tests.integration.peer_side import TASK, append, entries, link, port, process, until
+from tests.integration.peer_side import TASK, append, entries, link, port, until
 
 LIFE, CARD = Renewal("north", 1, "b" * 32), SessionCard("north", "b" * 32, 1)
 
@@ -150,58 +150,6 @@ async def test_long_answers_are_made_a_few_at_a_time() -> None:
         assert len(end.handler.asked) == serving.BULKY_MAX + 1
         end.handler.let_go()
         assert [each[0].seq for each in await asyncio.gather(*asked)] == [at % 4 + 1 for at in range(100)]
-
-
-async def test_a_silent_line_is_noticed_and_dialled_anew(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sidecar.peers.channel.TICK_S", 0.1)
-    async with port() as end, BadLine(end.url) as line, link(line.url) as to:
-        assert await to.renew(LIFE, CARD)
-        line.silent = True
-        waiting = append_within(to, 0, 60)
-        answered, (why,) = await asyncio.wait_for(outcomes(waiting), 20)
-        assert (answered, "lost" in why) == (0, True)
-        line.silent = False
-        line.cut()  # whoever dialled while it was silent has learnt nothing
-        await until(lambda: to.connected)
-        assert await to.renew(LIFE, CARD)
-        assert line.made >= 2
-
-
-async def test_a_quiet_line_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sidecar.peers.channel.TICK_S", 0.05)
-    async with port() as end, BadLine(end.url) as line, link(line.url) as to:
-        before = line.carried
-        await asyncio.sleep(1)  # twenty ticks, in which nobody asks anything
-        assert to.connected
-        assert line.made == 1
-        assert line.carried > before  # but for pings
-
-
-async def test_a_process_that_stood_still_does_not_take_its_peer_for_dead(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sidecar.peers.channel.TICK_S", 0.05)
-    async with process() as (_, url), link(url) as to:
-        for _ in range(5):
-            asked = to.ask(kinds.GOSSIP, b"ab")
-            await asyncio.sleep(0.01)
-            time.sleep(0.6)  # more than it gives a silent line
-            assert await asked == b"ba"
-        assert to.connected
-        assert to._observer.value("dhp_sidecar_peers_connected_total") == 1  # type: ignore[attr-defined]
-
-
-async def test_a_line_that_is_cut_again_and_again_is_dialled_again() -> None:
-    async with port() as end, BadLine(end.url) as line, link(line.url) as to:
-        done = 0
-        for _ in range(5):
-            await until(lambda: to.connected)
-            asked = [to.append_soon(append([each])) for each in entries(20)]
-            await asyncio.sleep(0)
-            line.cut()
-            done += (await outcomes(*asked))[0]
-        await until(lambda: to.connected)
-        assert isinstance(await to.append_soon(append(entries(1))), Appended)
-        assert line.made == 6
-        assert len(end.handler.appends) >= done + 1
 
 
 async def test_time_runs_from_the_last_byte_that_was_sent() -> None:
