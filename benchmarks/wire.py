@@ -17,7 +17,7 @@ from bridge.journal import Entry
 from bridge.session import Renewal
 from sidecar.peers.link import PeerLink
 from sidecar.records import SessionCard
-from tests.integration.peer_side import append, entries, link, process
+from tests.hosts.peer_side import append, entries, link, process
 
 UNANSWERED = 2000  # a link keeps no more than some thousands
 EVENT_BYTES, CHUNK, CHUNK_BYTES = 300, 256, 4000

@@ -39,6 +39,7 @@ SUITES = (
     Suite("model", 90),  # skipped where spin or a C compiler is missing
     Suite("contract", 60),
     Suite("integration", 180, PARALLEL),
+    Suite("hosts", 120, PARALLEL),
     Suite("chaos", 150, PARALLEL),
     Suite("container", 480),  # on a machine that has no image yet; skipped where containers are not permitted
 )

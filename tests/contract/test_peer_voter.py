@@ -16,7 +16,7 @@ from sidecar.records import KeyRow, Riders
 from sidecar.store import LocalVoter, Store
 from tests.contract.journals import events, view_of
 from tests.contract.peering import FIRST, grown, journal, part
-from tests.integration.peer_side import Remembers, link, port
+from tests.hosts.peer_side import Remembers, link, port
 
 A, B = FIRST, Fence(2, "bb")
 

@@ -17,6 +17,8 @@ This file must not know what a test wants to see.
 
 from __future__ import annotations
 
+import signal
+import sqlite3
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -59,6 +61,16 @@ class Stage(theatre.Stage):
     def go(self) -> None:
         """Let agents go on that hold (``hold=``) until the test has seen enough."""
         (self.directory / "go").touch()
+
+    def stop_between_commits(self, sidecar: SidecarProcess) -> None:
+        """SIGSTOP to a sidecar while it does not hold the lock of the store's file: nobody else could write."""
+        file = sqlite3.connect(self.store, timeout=10, isolation_level=None)
+        try:
+            file.execute("BEGIN IMMEDIATE")  # while this has the lock, nobody else has it
+            sidecar.signal(signal.SIGSTOP)
+            file.execute("ROLLBACK")
+        finally:
+            file.close()
 
     def _agent(self, name: str, module: str, *arguments: str) -> AgentProcess:
         port = free_port()

@@ -133,7 +133,7 @@ async def test_case_112_a_cancel_while_its_owner_hangs_is_carried_out_by_the_nex
     await stage.ready()
     seen = stage.send(a, "steps=20 pace=0.01 hold=10")
     await seen.at_least(9)
-    a.signal(signal.SIGSTOP)
+    stage.stop_between_commits(a)
     try:
         canceled = await stage.rpc(b, "CancelTask", {"id": seen.task_id})
         assert canceled.get("status", {}).get("state") == "TASK_STATE_CANCELED", canceled

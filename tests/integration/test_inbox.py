@@ -34,7 +34,7 @@ async def test_what_waits_in_the_inbox_when_its_owner_dies_is_carried_out_at_onc
     await stage.ready()
     asked = stage.send(a, "questions=2")
     await question(stage, asked, 1)
-    await stop_between_commits(stage, a)
+    stage.stop_between_commits(a)
     task_id = asked.task_id
     seen = stage.send(b, "one", taskId=task_id) if wish == "answer" else stage.subscribe(b, task_id)
     canceling = asyncio.ensure_future(_cancel(stage, b, task_id if wish == "cancel" else ""))
@@ -93,23 +93,6 @@ async def _cancel(stage: Stage, at: SidecarProcess, task_id: str) -> Json:
     return await stage.rpc(at, "CancelTask", {"id": task_id}) if task_id else {}
 
 
-async def stop_between_commits(stage: Stage, sidecar: SidecarProcess) -> None:
-    """SIGSTOP. In the middle of a commit a sidecar would hold the file's lock, and nobody else could write."""
-    while True:
-        sidecar.signal(signal.SIGSTOP)
-        file = sqlite3.connect(stage.store, timeout=0.5, isolation_level=None)
-        try:
-            file.execute("BEGIN IMMEDIATE")
-            file.execute("ROLLBACK")
-        except sqlite3.OperationalError:
-            sidecar.signal(signal.SIGCONT)
-            await asyncio.sleep(0.05)
-        else:
-            return
-        finally:
-            file.close()
-
-
 def waiting(stage: Stage) -> int:
     file = sqlite3.connect(f"file:{stage.store}?mode=ro", uri=True)
     try:
@@ -127,7 +110,7 @@ async def test_a_message_to_a_run_whose_owner_dies_is_given_to_the_next_run(stag
     await seen.at_least(5)
     beside = stage.subscribe(b, seen.task_id)
     await beside.at_least(5)
-    await stop_between_commits(stage, a)
+    stage.stop_between_commits(a)
     more = asyncio.ensure_future(stage.rpc(b, "SendMessage", message("more", taskId=seen.task_id)))
     await wait_for(lambda: waiting(stage), what="the message waits in the inbox")
     agents[0].kill()
@@ -158,7 +141,7 @@ async def test_an_answer_that_wakes_with_a_sidecar_that_was_replaced_reaches_the
     await stage.ready()
     asked = stage.send(a, "questions=2")
     await question(stage, asked, 1)
-    await stop_between_commits(stage, a)
+    stage.stop_between_commits(a)
     try:
         second = asyncio.ensure_future(stage.rpc(a, "SendMessage", message("two", taskId=asked.task_id)))
         first = stage.send(b, "one", taskId=asked.task_id)

@@ -13,7 +13,7 @@ from bridge.envelope import digest_of_message
 from tests.integration.processes import AgentProcess
 from tests.integration.raw_agent import Exchange, Json, RawAgent
 from tests.integration.stage import Recording, SidecarProcess, Stage, message, wait_for
-from tests.integration.test_inbox import LONG, question, stop_between_commits, waiting
+from tests.integration.test_inbox import LONG, question, waiting
 
 WAITING = "TASK_STATE_INPUT_REQUIRED"
 
@@ -44,7 +44,7 @@ async def three(stage: Stage) -> tuple[AgentProcess, list[SidecarProcess], str]:
 
 async def meeting(stage: Stage, fronts: list[SidecarProcess], sent: list[Json]) -> list[Json]:
     """Each front's answer to its message; the owner can look at none of them before all of them are there."""
-    await stop_between_commits(stage, fronts[0])
+    stage.stop_between_commits(fronts[0])
     try:
         answers = [
             asyncio.ensure_future(stage.rpc(*each)) for each in zip(fronts, ["SendMessage"] * 3, sent, strict=True)

@@ -150,7 +150,7 @@ async def test_case_24_a_sidecar_that_wakes_after_its_lease_writes_nothing_any_m
     await held.at_least(3)
     beside = stage.subscribe(b, held.task_id)
     await beside.at_least(5)
-    a.signal(signal.SIGSTOP)
+    stage.stop_between_commits(a)
     stopped = time.monotonic()
     try:
         await wait_for(agents[1].journal)

@@ -136,7 +136,7 @@ async def test_a_claim_names_what_showed_that_its_owner_was_gone(
     await stage.ready()
     seen = stage.send(a, "steps=8 pace=0.01 hold=4")
     await seen.at_least(3)
-    a.signal(number)
+    stage.stop_between_commits(a) if number is signal.SIGSTOP else a.signal(number)
     try:
 
         async def claimed() -> bool:

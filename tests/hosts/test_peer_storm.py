@@ -11,8 +11,8 @@ import pytest
 from bridge.journal import Entry
 from bridge.quorum import Appended
 from sidecar.errors import PeerUnavailable
-from tests.integration.peer_lines import BadLine
-from tests.integration.peer_side import append, entries, link, port, until
+from tests.hosts.peer_lines import BadLine
+from tests.hosts.peer_side import append, entries, link, port, until
 
 BLOWS = ("flip", "cut", "silent", "none")
 

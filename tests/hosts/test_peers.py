@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from functools import partial
 
-from tests.integration.peers import cluster, verify
+from tests.hosts.peers import cluster, verify
 from tests.integration.stage import SidecarProcess, Stage, message, wait_for
 from tests.integration.test_followups import asked
 from tests.integration.test_takeover import as_if_nothing_had_happened, steps, whole

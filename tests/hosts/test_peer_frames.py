@@ -15,8 +15,8 @@ from sidecar.peers.channel import REFUSED, Channel
 from sidecar.peers.handshake import dialled
 from sidecar.peers.line import PATH
 from sidecar.peers.sealing import Rejection, Sealer
-from tests.integration.peer_lines import BadLine
-from tests.integration.peer_side import TASK, End, append, entries, link, port, side, until
+from tests.hosts.peer_lines import BadLine
+from tests.hosts.peer_side import TASK, End, append, entries, link, port, side, until
 
 GOSSIP = b"\x91" + frames.ask(1, "gossip", b"hello")
 

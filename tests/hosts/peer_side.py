@@ -1,6 +1,6 @@
 """One sidecar's end of the peer wire for tests: a port on loopback, a link to one, and a handler that remembers.
 
-Run as a program it is such a port in a process of its own: ``python -m tests.integration.peer_side NAME SECRET``.
+Run as a program it is such a port in a process of its own: ``python -m tests.hosts.peer_side NAME SECRET``.
 """
 
 from __future__ import annotations
@@ -251,7 +251,7 @@ async def link(
 
 @asynccontextmanager
 async def process(secret: bytes = SECRET) -> AsyncIterator[tuple[asyncio.subprocess.Process, str]]:
-    command = (sys.executable, "-m", "tests.integration.peer_side", "south", secret.decode())
+    command = (sys.executable, "-m", "tests.hosts.peer_side", "south", secret.decode())
     there = await asyncio.create_subprocess_exec(*command, stdout=asyncio.subprocess.PIPE)
     try:
         assert there.stdout is not None

@@ -15,8 +15,8 @@ from sidecar.errors import PeerUnavailable
 from sidecar.peers import kinds
 from sidecar.peers.link import PeerLink
 from sidecar.records import Riders, SessionCard
-from tests.integration.peer_lines import BadLine
-from tests.integration.peer_side import append, entries, link, port, process, until
+from tests.hosts.peer_lines import BadLine
+from tests.hosts.peer_side import append, entries, link, port, process, until
 
 LIFE, CARD = Renewal("north", 1, "b" * 32), SessionCard("north", "b" * 32, 1)
 

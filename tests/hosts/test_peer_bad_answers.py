@@ -18,7 +18,7 @@ from sidecar.peers.handshake import accepted
 from sidecar.peers.kinds import GOSSIP, TAIL
 from sidecar.peers.link import PeerLink
 from sidecar.peers.sealing import Rejected, Rejection
-from tests.integration.peer_side import TASK, entries, link, side, until
+from tests.hosts.peer_side import TASK, entries, link, side, until
 
 Answers = Callable[[Ask], list[bytes]]
 

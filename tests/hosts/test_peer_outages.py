@@ -16,8 +16,8 @@ from sidecar.peers import calls, kinds, serving
 from sidecar.peers.frames import PIECES_AHEAD
 from sidecar.peers.link import PeerLink
 from sidecar.records import Riders, SessionCard
-from tests.integration.peer_lines import BadLine
-from tests.integration.peer_side import TASK, append, entries, link, port, until
+from tests.hosts.peer_lines import BadLine
+from tests.hosts.peer_side import TASK, append, entries, link, port, until
 
 LIFE, CARD = Renewal("north", 1, "b" * 32), SessionCard("north", "b" * 32, 1)
 

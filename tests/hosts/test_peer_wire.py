@@ -20,8 +20,8 @@ from sidecar.peers.handshake import Side
 from sidecar.peers.packing import NAME, Codec, as_it_is
 from sidecar.peers.sealing import Sealer
 from sidecar.records import Caller, KeyRow, ListQuery, Riders, SessionCard, TaskView
-from tests.integration.peer_lines import BadLine
-from tests.integration.peer_side import FENCE, TASK, End, append, entries, identity, link, port, process, side
+from tests.hosts.peer_lines import BadLine
+from tests.hosts.peer_side import FENCE, TASK, End, append, entries, identity, link, port, process, side
 
 CARD = SessionCard("north", "b" * 32, 4, "census", "voter", "http://n:8470", "http://n:8473", True, False, 9)
 LIFE = Renewal("north", 4, "b" * 32)

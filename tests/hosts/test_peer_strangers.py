@@ -22,7 +22,7 @@ from sidecar.peers.handshake import Side, dialled, is_loopback
 from sidecar.peers.line import PATH, pause
 from sidecar.peers.link import PeerLink
 from sidecar.peers.sealing import Hello, Rejected, Rejection, Sealer, hello_bytes
-from tests.integration.peer_side import (
+from tests.hosts.peer_side import (
     FENCE,
     SECRET,
     TASK,
