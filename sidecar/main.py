@@ -29,7 +29,7 @@ from sidecar.ops.logs import configure
 from sidecar.ops.metrics import Metrics
 from sidecar.peers.cluster import Cluster, opened
 from sidecar.runtime.asides import Asides
-from sidecar.runtime.cards import Cards
+from sidecar.runtime.cards import Cards, of_group
 from sidecar.runtime.clock import HostClock
 from sidecar.runtime.hangs import HangWatch
 from sidecar.runtime.hub import Hub
@@ -167,11 +167,11 @@ class Sidecar:
         groups, problem = {row.group for row in others}, ""
         if not node.config.group and node.group not in groups:
             # Nobody of the group lives: those that were here before tell as much as is needed for reads.
-            known = groups or ({node.group} if node.group else await self.store.kept_names("group "))
+            known = groups or ({node.group} if node.group else await self.store.kept_names(of_group("")))
             node.group = min(known) if len(known) == 1 else node.group
             if len(known) > 1 and not node.group:
                 problem = f"the store has several groups ({', '.join(sorted(known))}): give --group"
-        card = await self.store.kept(f"group {node.group}") if node.group else None
+        card = await self.store.kept(of_group(node.group)) if node.group else None
         ready = sorted(row.url for row in others if row.group == node.group and row.ready and not row.draining)
         return GroupView(parse(card) if card else None, ready[0] if ready else "", problem)
 

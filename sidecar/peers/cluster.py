@@ -16,6 +16,7 @@ from sidecar.config import Config
 from sidecar.errors import StoreError
 from sidecar.peers.circle import Circle
 from sidecar.peers.clusterstore import ClusterStore
+from sidecar.peers.groupcards import GroupCards
 from sidecar.peers.handshake import Side
 from sidecar.peers.heard import Heard
 from sidecar.peers.line import Line
@@ -102,6 +103,8 @@ class Cluster:
             group.create_task(port.run_forever(self._listener))
             group.create_task(self.members.run_forever(self._quorum))
             group.create_task(self._forward())
+            if self._config.gateway:
+                group.create_task(GroupCards(self.links, self._sessions, self.store).run_forever())
 
     def close(self) -> None:
         """Nothing more is asked of the peers."""

@@ -73,6 +73,10 @@ class Handler(Protocol):
         """One page of a caller's tasks."""
         ...
 
+    async def card(self, peer: Peer, group: str, digest: bytes) -> bytes | None:
+        """The card of a group's agents; None if it is the one whose digest this is, b"" if none is known here."""
+        ...
+
     def tail(self, peer: Peer, task: str, after: int) -> AsyncIterator[Sequence[Entry]]:
         """Committed entries after a position, and all that follow, until it ends or is closed."""
         ...

@@ -7,7 +7,9 @@ means may not be changed.
 
 from __future__ import annotations
 
-from typing import Generic, NamedTuple, TypeVar
+from typing import Annotated, Generic, NamedTuple, TypeVar
+
+from msgspec import Meta
 
 from bridge.journal import Entry, Tip
 from bridge.quorum import Append, Appended, Claim, Granted, Refused
@@ -32,7 +34,7 @@ from sidecar.peers.codec import (
     renewal_packed,
     tip_packed,
 )
-from sidecar.peers.packing import NAME, Codec, Packed, Plain, Whole
+from sidecar.peers.packing import NAME, Codec, Packed, Plain, Text, Whole, as_it_is
 from sidecar.peers.shapes import (
     KEYS,
     PAGE,
@@ -50,6 +52,12 @@ from sidecar.peers.shapes import (
 )
 from sidecar.records import KeyRow, Riders, SessionCard, TaskView
 from sidecar.store import HandoffRow
+
+CARD_BYTES_MAX = 4 << 20
+"""Four times what is taken from an agent: numbers may be longer as they are kept."""
+
+ShortDigest = Annotated[bytes, Meta(max_length=32)]
+AgentCard = Annotated[bytes, Meta(max_length=CARD_BYTES_MAX)]
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -118,6 +126,13 @@ class Delivery(NamedTuple):
     body: bytes
 
 
+class CardAsk(NamedTuple):
+    """The card of a group's agents, unless it is the one whose digest this is (b"" for none)."""
+
+    group: str
+    digest: bytes
+
+
 class Other(NamedTuple):
     """Anything else between two sidecars that know it."""
 
@@ -170,6 +185,11 @@ class _Delivery(Packed):
     task: Plain
     kind: Plain
     body: bytes
+
+
+class _Card(Packed):
+    group: Text
+    digest: ShortDigest
 
 
 class _Other(Packed):
@@ -227,6 +247,8 @@ _TAIL: Codec[TailAsk] = Codec(_Tail, tuple, lambda packed: TailAsk(packed.task, 
 _DELIVERY: Codec[Delivery] = Codec(
     _Delivery, tuple, lambda packed: Delivery(packed.task, packed.kind, packed.body)
 )
+_CARD: Codec[CardAsk] = Codec(_Card, tuple, lambda packed: CardAsk(packed.group, packed.digest))
+_CARD_ANSWER: Codec[bytes | None] = Codec(AgentCard | None, as_it_is, as_it_is)
 _OTHER: Codec[Other] = Codec(_Other, tuple, lambda packed: Other(packed.kind, packed.payload))
 
 
@@ -243,5 +265,6 @@ ENTRIES_OF: Kind[EntriesAsk, list[Entry]] = Kind("entries", _ENTRIES, ENTRIES, b
 LIST: Kind[TaskQuery, Page] = Kind("list", QUERY, PAGE, bulky=True)
 TAIL: Kind[TailAsk, list[Entry]] = Kind("tail", _TAIL, ENTRIES)
 DELIVER: Kind[Delivery, bytes] = Kind("deliver", _DELIVERY, OPAQUE, urgent=False)
+CARD: Kind[CardAsk, bytes | None] = Kind("card", _CARD, _CARD_ANSWER, bulky=True)
 GOSSIP: Kind[bytes, bytes] = Kind("gossip", OPAQUE, OPAQUE)
 OTHER: Kind[Other, bytes] = Kind("other", _OTHER, OPAQUE)

@@ -74,6 +74,10 @@ class PeerLink(Line):
         """One page of a caller's tasks, as its store has them."""
         return await self.ask(kinds.LIST, TaskQuery(query, caller, body_max))
 
+    async def card(self, group: str, digest: bytes) -> bytes | None:
+        """The card of a group's agents; None if it is the one whose digest this is, b"" if none is known there."""
+        return await self.ask(kinds.CARD, kinds.CardAsk(group, digest))
+
     def tail(self, task: str, after: int) -> AsyncIterator[list[Entry]]:
         """Committed entries after a position, and all that follow.
 

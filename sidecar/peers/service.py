@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from hashlib import sha256
 
 from bridge.journal import Entry, Tip
 from bridge.quorum import Append, Appended, Claim, Granted, Refused
@@ -16,6 +17,7 @@ from sidecar.errors import PeerUnavailable
 from sidecar.peers.handshake import Peer
 from sidecar.peers.shapes import Page
 from sidecar.records import Caller, KeyRow, ListQuery, Riders, SessionCard, TaskView
+from sidecar.runtime.cards import of_group
 from sidecar.store import HandoffRow
 from sidecar.store.localvoter import LocalVoter
 from sidecar.store.store import Store
@@ -92,6 +94,11 @@ class PeerService:
     async def list_tasks(self, peer: Peer, query: ListQuery, caller: Caller, body_max: int | None) -> Page:
         """See ``Reads.list_tasks``."""
         return await self._store.reads.list_tasks(query, caller, body_max)
+
+    async def card(self, peer: Peer, group: str, digest: bytes) -> bytes | None:
+        """As it was kept last (``Cards.keep``)."""
+        card = (await self._store.kept(of_group(group)) or "").encode()
+        return card if not card or sha256(card).digest() != digest else None
 
     async def tail(self, peer: Peer, task: str, after: int) -> AsyncIterator[Sequence[Entry]]:
         """Committed entries, now and as they come."""

@@ -61,6 +61,7 @@ CALLS: Final[Mapping[str, tuple[Kind[Any, Any], Call]]] = {
             (kinds.KEYS_OF, lambda to, peer, ask: to.keys(peer, ask)),
             (kinds.ENTRIES_OF, lambda to, peer, ask: to.entries(peer, *ask)),
             (kinds.LIST, lambda to, peer, ask: to.list_tasks(peer, *ask)),
+            (kinds.CARD, lambda to, peer, ask: to.card(peer, *ask)),
             (kinds.GOSSIP, lambda to, peer, ask: to.gossip(peer, ask)),
             (kinds.OTHER, lambda to, peer, ask: to.other(peer, *ask)),
         ],

@@ -16,6 +16,11 @@ from sidecar.runtime.node import Node
 log = logging.getLogger(__name__)
 
 
+def of_group(group: str) -> str:
+    """The name under which a group's card is kept."""
+    return f"group {group}"
+
+
 class Cards:
     """Keeps the card of the agent beside this sidecar.
 
@@ -53,7 +58,7 @@ class Cards:
         card = write(node.link.card).decode()
         try:
             await node.store.keep(f"card {node.link.endpoint}", card)
-            await node.store.keep(f"group {node.group}", card)
+            await node.store.keep(of_group(node.group), card)
         except StoreError as error:
             log.warning("the agent's card could not be kept: %s", error)
 

@@ -174,6 +174,10 @@ class Remembers:
         await self._began(peer, "list", (query, caller, body_max))
         return [TaskView(TASK, "", "anonymous", "c1", "running", "", 5, True)], 1, (5, TASK)
 
+    async def card(self, peer: Peer, group: str, digest: bytes) -> bytes | None:
+        await self._began(peer, "card", (group, digest))
+        return None if digest == b"d" * 32 else b'{"name":"north"}'
+
     async def tail(self, peer: Peer, task: str, after: int) -> AsyncIterator[Sequence[Entry]]:
         await self._began(peer, "tail", after)
         self.tails_open += 1

@@ -13,15 +13,16 @@ from tests.integration.stage import SidecarProcess, Stage
 BRIEF: dict[str, Any] = {"lease__ttl_ms": 800, "lease__margin_ms": 100}
 
 
-def cluster(stage: Stage, agents: Sequence[AgentProcess], **options: Any) -> list[SidecarProcess]:
-    """Start a sidecar for each agent; they are one another's peers, named a, b, c …"""
+def cluster(stage: Stage, agents: Sequence[AgentProcess | None], **options: Any) -> list[SidecarProcess]:
+    """Start a sidecar for each agent, a gateway for each None; they are one another's peers, named a, b, c …"""
     ports = [free_port() for _ in agents]
     peers = ",".join(f"http://127.0.0.1:{port}" for port in ports)
     given = {**BRIEF, "peers": peers, **options}
-    return [
-        stage.sidecar(agent, name, store=f"sqlite:///{stage.directory / name}.db", peer_port=port, **given)
-        for agent, port, name in zip(agents, ports, "abcdefgh", strict=False)
-    ]
+    started = []
+    for agent, port, name in zip(agents, ports, "abcdefgh", strict=False):
+        own = {**given, "store": f"sqlite:///{stage.directory / name}.db", "peer_port": port}
+        started.append(stage.gateway(name, **own) if agent is None else stage.sidecar(agent, name, **own))
+    return started
 
 
 async def verify(stage: Stage, sidecars: list[SidecarProcess]) -> None:
