@@ -16,7 +16,7 @@ LOCKED := --universal --generate-hashes --python-version 3.11 --quiet --custom-c
 help: ## this list
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 16
 
-demo: $(READY) ## kill an agent in the middle of its work and watch the task finish (under a minute)
+demo: $(READY) ## kill an agent in the middle of its work and watch the task finish (about a minute)
 	@$(BIN)/python -m examples.demo $(ARGS)
 
 test: $(READY) ## every test suite, each within its time budget

@@ -1,4 +1,4 @@
-"""Acts 1, 3 and 4: an agent that keeps checkpoints is struck at page 20; no page that is done is fetched again."""
+"""All acts but the second: an agent that keeps checkpoints is struck at page 20; no page is counted twice."""
 
 from __future__ import annotations
 

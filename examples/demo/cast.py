@@ -7,10 +7,11 @@ This file must not know what an agent writes or a client reads. It prevents acts
 from __future__ import annotations
 
 import signal
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from examples.demo.stage import Actor, Stage
+from examples.demo.stage import Actor, Home, Stage
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,25 +44,33 @@ class Blow:
         number: the signal.
         at: which of its processes get it, in this order.
         fact: begins the names of the times that are measured from it.
+        destroys: what the side's sidecar has kept is deleted, too.
     """
 
     number: signal.Signals
     at: tuple[str, ...]
     fact: str
+    destroys: bool = False
 
     def fall(self, side: Side) -> tuple[float, str]:
-        """Send the signal. Returns the monotonic time of the first one, and to whom it went."""
+        """Send the signal. Returns the monotonic time of the first one, and what was done to whom."""
         actors = [getattr(side, name) for name in self.at]
         times = [actor.strike(self.number) for actor in actors]
         to = ", ".join(
             f"{name} {side.letter} (pid {actor.pid})" for name, actor in zip(self.at, actors, strict=True)
         )
+        if self.destroys and side.sidecar.home:
+            side.sidecar.stop()
+            side.sidecar.home.destroy()
+            to += ", and its journals are deleted"
         return times[0], f"{self.number.name} to {to}"
 
 
 KILL_AGENT: Final = Blow(signal.SIGKILL, ("agent",), "kill")
 KILL_BOTH: Final = Blow(signal.SIGKILL, ("sidecar", "agent"), "kill")
 """The sidecar first: nobody is left to say that the agent is gone."""
+DESTROY: Final = Blow(signal.SIGKILL, ("sidecar", "agent"), "kill", destroys=True)
+"""A host that does not come back: its disk goes with it."""
 DRAIN: Final = Blow(signal.SIGTERM, ("sidecar",), "sigterm")
 
 
@@ -107,14 +116,23 @@ class Cast:
             for name, actor in self.named().items()
         }
 
+    def stores(self) -> dict[str, str]:
+        """Of hosts that share none: the stores that are left, by whose they are."""
+        return {
+            name: actor.home.store
+            for name, actor in self.named().items()
+            if actor.home is not None and not actor.fate
+        }
+
     def other(self, side: Side) -> Side:
         """The one that is not this one."""
         return self.sides[1] if side is self.sides[0] else self.sides[0]
 
 
 def enter(
-    stage: Stage, module: str, group: str, *arguments: str, gateway: bool = False, beside: Actor | None = None
-) -> Cast:
+    stage: Stage, module: str, group: str, *arguments: str,
+    gateway: bool = False, apart: bool = False, beside: Actor | None = None,
+) -> Cast:  # fmt: skip
     """Start two agents of a kind, a sidecar beside each, and a gateway if one is wanted, all at once.
 
     Args:
@@ -123,11 +141,14 @@ def enter(
         group: its name, and the first word of everybody's.
         arguments: of the agents.
         gateway: whether the client is to talk to one.
+        apart: each of the three is a host of its own; else they share a store.
         beside: see ``Cast``.
     """
-    agents = [(letter, stage.agent(f"{group} agent {letter}", module, *arguments)) for letter in "AB"]
+    at: Sequence[Home | None] = stage.homes("host-A", "host-B", "host-C") if apart else (None, None, None)
+    agents = [stage.agent(f"{group} agent {letter}", module, *arguments) for letter in "AB"]
     first, second = (
-        Side(letter, agent, stage.sidecar(f"{group} sidecar {letter}", group, agent)) for letter, agent in agents
+        Side(letter, agent, stage.sidecar(f"{group} sidecar {letter}", group, agent, home))
+        for letter, agent, home in zip("AB", agents, at[:2], strict=True)
     )
-    door = stage.sidecar(f"{group} gateway", group, None) if gateway else None
+    door = stage.sidecar(f"{group} gateway", group, None, at[2]) if gateway else None
     return Cast((first, second), door, beside)

@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import json
-from typing import Any
+import time
+from typing import Any, Final
 
 from examples.demo.evidence import journal_facts
 from examples.demo.takeover import Scene
+
+AGREE_S: Final = 10.0
 
 
 async def read_journal(scene: Scene) -> dict[str, Any]:
@@ -20,19 +23,52 @@ async def read_journal(scene: Scene) -> dict[str, Any]:
     if not task:
         act.check("the journal verifies", kept=False, seen="the client never learnt a task id")
         return {}
-    (status, verdict, said), (_, export, _) = await asyncio.gather(
-        scene.stage.ask("verify", task, "--json"), scene.stage.ask("export", task)
-    )
-    act.journal = facts = {"task": task, **journal_facts(export)}
-    told = json.loads(verdict) if verdict.strip() else {}
-    same = told.get("hash") == facts["hash"]
-    act.check(
-        "the journal verifies and its export ends in the same hash",
-        status == 0 and bool(told.get("ok")) and same,
-        said or f"{facts['entries']} entries, chain ends in {facts['hash'][:16]}…",
-    )
+    stores = scene.cast.stores()
+    if stores:
+        facts = await _agreed(scene, stores)
+    else:
+        facts, fault = await _read(scene, scene.stage.store)
+        act.check(
+            "the journal verifies and its export ends in the same hash",
+            not fault,
+            fault or f"{facts['entries']} entries, chain ends in {facts['hash'][:16]}…",
+        )
+    act.journal = facts
     check_claims(scene, facts["fences"])
     return facts
+
+
+async def _agreed(scene: Scene, stores: dict[str, str]) -> dict[str, Any]:
+    """What all of them say in the end; the last entries reach each by itself, a moment later."""
+    deadline = time.monotonic() + AGREE_S
+    while True:
+        read = await asyncio.gather(*(_read(scene, store) for store in stores.values()))
+        ends = {facts["hash"] for facts, _ in read}
+        if (len(ends) == 1 and not any(fault for _, fault in read)) or time.monotonic() > deadline:
+            break
+    faults = [f"{name}: {fault}" for name, (_, fault) in zip(stores, read, strict=True) if fault]
+    counts = ", ".join(f"{name} {facts['entries']}" for name, (facts, _) in zip(stores, read, strict=True))
+    facts = max((facts for facts, _ in read), key=lambda facts: int(facts["entries"]))
+    scene.act.check(
+        f"the journals of the {len(stores)} hosts that are left verify and are the same",
+        len(ends) == 1 and len(stores) > 1 and not faults,
+        "; ".join(faults) or f"{counts} entries, each ends in {', '.join(f'{end[:16]}…' for end in sorted(ends))}",
+    )
+    hosts = {name: facts["hash"] for name, (facts, _) in zip(stores, read, strict=True)}
+    return facts | {"hosts": hosts}
+
+
+async def _read(scene: Scene, store: str) -> tuple[dict[str, Any], str]:
+    """What a store's journal says, and what is wrong with it."""
+    task, stage = scene.seen.task_id, scene.stage
+    (status, verdict, said), (_, export, _) = await asyncio.gather(
+        stage.ask(store, "verify", task, "--json"), stage.ask(store, "export", task)
+    )
+    facts = {"task": task, **journal_facts(export)}
+    told = json.loads(verdict) if verdict.strip() else {}
+    if status == 0 and told.get("ok") and told.get("hash") == facts["hash"]:
+        return facts, ""
+    return facts, said or f"verify tells {told.get('hash')}, the export ends in {facts['hash']}"
 
 
 def check_claims(scene: Scene, fences: list[dict[str, Any]]) -> None:

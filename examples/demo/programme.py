@@ -12,11 +12,11 @@ from typing import Final
 
 from examples.demo import act_census, act_writer
 from examples.demo.act_census import Pages
-from examples.demo.cast import DRAIN, KILL_AGENT, KILL_BOTH, Blow, Cast, enter
+from examples.demo.cast import DESTROY, DRAIN, KILL_AGENT, KILL_BOTH, Blow, Cast, enter
 from examples.demo.stage import Stage
 from examples.demo.takeover import Scene
 
-NUMBERS: Final = (1, 2, 3, 4)
+NUMBERS: Final = (1, 2, 3, 4, 5)
 _PACE: Final = ("--pace", "0")
 
 
@@ -47,7 +47,7 @@ def programme(stage: Stage, numbers: Sequence[int], urls: Sequence[str] | None, 
         urls: see ``Pages``.
         most: see ``Pages``.
     """
-    counting = set(numbers) & {1, 3, 4}
+    counting = set(numbers) - {2}
     plans = {2: Plan(act_writer.TITLE, act_writer.STORY, KILL_AGENT, act_writer.cast, act_writer.run)}
     if counting:
         server = stage.example("page server", "pages", "/urls", "--latency", str(act_census.LATENCY_S))
@@ -58,8 +58,8 @@ def programme(stage: Stage, numbers: Sequence[int], urls: Sequence[str] | None, 
 def _counting(pages: Pages) -> dict[int, Plan]:
     run = partial(act_census.run, pages=pages)
 
-    def counting(group: str, *, gateway: bool) -> Callable[[Stage], Cast]:
-        return lambda stage: enter(stage, "census", group, *_PACE, gateway=gateway)
+    def counting(group: str, *, gateway: bool = True, apart: bool = False) -> Callable[[Stage], Cast]:
+        return lambda stage: enter(stage, "census", group, *_PACE, gateway=gateway, apart=apart)
 
     return {
         1: Plan(
@@ -70,11 +70,16 @@ def _counting(pages: Pages) -> dict[int, Plan]:
         3: Plan(
             "Act 3 — the whole host: agent and sidecar are killed together at page 20",
             "The client is at a gateway. Nobody is left to say what happened; a freed lock says it to the others.",
-            KILL_BOTH, counting("hosts", gateway=True), run,
+            KILL_BOTH, counting("hosts"), run,
         ),
         4: Plan(
             "Act 4 — the drain: the sidecar at work is told to stop at page 20",
             "It hands the task over, tells its agent to stop, and exits. The client at the gateway sees nothing.",
-            DRAIN, counting("drained", gateway=True), run,
+            DRAIN, counting("drained"), run,
+        ),
+        5: Plan(
+            "Act 5 — three hosts that share nothing: one is destroyed at page 20, with its disk",
+            "The client is at a gateway on the third. Each host has a journal of its own; two of three go on.",
+            DESTROY, counting("apart", apart=True), run,
         ),
     }  # fmt: skip

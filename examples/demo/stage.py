@@ -1,6 +1,7 @@
 """The processes of the demo: started, waited for, killed by their own pid, asked for their journals.
 
-Everything on stage is a real process with its own log files in one temporary directory, sharing one SQLite store.
+Everything on stage is a real process with its own log files in one temporary directory. Sidecars share one SQLite
+store there, or each has a host's: a directory of its own and peers instead.
 This file must not know what an act wants to see. It prevents two failures: killing anything that the demo did not
 start, and leaving something running after it.
 """
@@ -10,12 +11,14 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
 import sys
 import time
 from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -32,6 +35,30 @@ class NotReady(RuntimeError):
     """A process did not come up."""
 
 
+@dataclass(frozen=True, slots=True)
+class Home:
+    """What a host has that no other host sees.
+
+    Attributes:
+        directory: holds its sidecar's journals.
+        peer_port: where the other hosts reach its sidecar.
+        peers: the addresses of all hosts' sidecars.
+    """
+
+    directory: Path
+    peer_port: int
+    peers: str
+
+    @property
+    def store(self) -> str:
+        """Of its sidecar."""
+        return f"sqlite:///{self.directory / 'journal.db'}"
+
+    def destroy(self) -> None:
+        """Nothing that was kept there can be read again."""
+        shutil.rmtree(self.directory)
+
+
 class Actor:
     """One process.
 
@@ -41,13 +68,17 @@ class Actor:
         directory: where its output goes.
         url: where it serves.
         probe: URL that answers 200 when it is ready.
+        home: of a sidecar that shares no store.
 
     Attributes:
         fate: what was done to it, "" while nothing was.
     """
 
-    def __init__(self, name: str, command: list[str], directory: Path, url: str, probe: str) -> None:
+    def __init__(
+        self, name: str, command: list[str], directory: Path, url: str, probe: str, home: Home | None = None
+    ) -> None:
         self.name = name
+        self.home = home
         self.url = url
         self.probe = probe
         self.fate = ""
@@ -137,20 +168,32 @@ class Stage:
         """Start an example agent; ready when it shows its card."""
         return self.example(name, module, "/.well-known/agent-card.json", *arguments)
 
-    def sidecar(self, name: str, group: str, agent: Actor | None) -> Actor:
-        """Start a sidecar on the shared store, beside an agent or as a gateway."""
+    def homes(self, *names: str) -> list[Home]:
+        """As many hosts, each with a directory of its own; their sidecars are one another's peers."""
+        ports = [self._port() for _ in names]
+        peers = ",".join(f"http://127.0.0.1:{port}" for port in ports)
+        homes = [Home(self.directory / name, port, peers) for name, port in zip(names, ports, strict=True)]
+        for home in homes:
+            home.directory.mkdir()
+        return homes
+
+    def sidecar(self, name: str, group: str, agent: Actor | None, home: Home | None = None) -> Actor:
+        """Start a sidecar on the shared store or on a host's own, beside an agent or as a gateway."""
         port, control = self._port(), self._port()
         options = {
             "--port": str(port),
             "--control-port": str(control),
-            "--store": self.store,
+            "--store": home.store if home else self.store,
             "--name": name.replace(" ", "-"),
             "--group": group,
         }
+        if home:
+            options |= {"--peers": home.peers, "--peer-port": str(home.peer_port)}
         beside = ["--agent", agent.url] if agent else ["--gateway"]
         flat = [word for pair in options.items() for word in pair]
         command = [sys.executable, "-m", "sidecar.cli", "run", *beside, *flat]
-        return self._start(name, command, f"http://127.0.0.1:{port}", f"http://127.0.0.1:{control}/readyz")
+        url, probe = f"http://127.0.0.1:{port}", f"http://127.0.0.1:{control}/readyz"
+        return self._start(name, command, url, probe, home)
 
     async def ready(self, *actors: Actor) -> None:
         """Wait until all of them answer.
@@ -161,10 +204,11 @@ class Stage:
         async with httpx.AsyncClient(timeout=2) as web:
             await asyncio.gather(*(self._ready(web, actor) for actor in actors))
 
-    async def ask(self, command: str, *arguments: str) -> tuple[int, bytes, str]:
-        """Run a read-only command of the sidecar's command line on the shared store.
+    async def ask(self, store: str, command: str, *arguments: str) -> tuple[int, bytes, str]:
+        """Run a read-only command of the sidecar's command line.
 
         Args:
+            store: on which.
             command: ``verify`` or ``export``.
             arguments: the task.
 
@@ -172,7 +216,7 @@ class Stage:
             Exit status, standard output, standard error.
         """
         process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "sidecar.cli", command, *arguments, "--store", self.store),
+            *(sys.executable, "-m", "sidecar.cli", command, *arguments, "--store", store),
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             cwd=ROOT,
@@ -187,8 +231,8 @@ class Stage:
         for actor in self.actors:
             actor.stop()
 
-    def _start(self, name: str, command: list[str], url: str, probe: str) -> Actor:
-        actor = Actor(name, command, self.directory, url, probe)
+    def _start(self, name: str, command: list[str], url: str, probe: str, home: Home | None = None) -> Actor:
+        actor = Actor(name, command, self.directory, url, probe, home)
         self.actors.append(actor)
         return actor
 

@@ -20,11 +20,14 @@ COMMAND = [sys.executable, "-m", "examples.demo"]
 PAGES = 24
 """A census of 60 shows nothing more here, and each page costs time."""
 
-ACTS = ("2", "3", "4")
+ACTS = ("2", "3", "4", "5")
 """The first has nothing of its own: the agent alone is killed in the second, the census struck in the others."""
 
 LATE_MS = 5000
 """No promise (that is measured on a quiet machine), but a takeover that waited for a timeout would show."""
+
+LEASE_MS = 3300
+"""What hosts that share nothing have to wait for: nobody tells that one is gone."""
 
 
 @pytest.mark.slow
@@ -37,7 +40,7 @@ def test_the_demo_is_green_and_its_evidence_says_why(tmp_path: Path) -> None:
     assert done.stdout.splitlines()[-1] == "BRIDGE DEMO: GREEN", done.stdout + done.stderr
     assert done.returncode == 0
     evidence = json.loads(file.read_text())
-    for act, blow, claims in zip(evidence["acts"], ("kill", "kill", "sigterm"), (2, 3, 3), strict=True):
+    for act, blow, claims in zip(evidence["acts"], ("kill", "kill", "sigterm", "kill"), (2, 3, 3, 3), strict=True):
         assert act["green"]
         assert all(check["kept"] for check in act["checks"])
         fences = [fence["n"] for fence in act["journal"]["fences"]]
@@ -46,9 +49,10 @@ def test_the_demo_is_green_and_its_evidence_says_why(tmp_path: Path) -> None:
         assert len(act["journal"]["hash"]) == 64
         facts = act["facts"]
         assert 0 < facts[f"{blow}_to_standby_ms"] <= facts[f"{blow}_to_next_event_ms"]
-        assert facts[f"{blow}_to_standby_ms"] < LATE_MS
-    writer, together, drained = (act["facts"] for act in evidence["acts"])
-    for census in (together, drained):
+        waited = LEASE_MS if act["journal"].get("hosts") else 0
+        assert facts[f"{blow}_to_standby_ms"] < LATE_MS + waited
+    writer, together, drained, apart = (act["facts"] for act in evidence["acts"])
+    for census in (together, drained, apart):
         assert census["pages"] == PAGES
         assert census["fetches"]["covered_and_fetched_again"] == []
         assert PAGES // 3 <= census["fetches"]["covered_by_checkpoint_at_takeover"] < PAGES
@@ -57,8 +61,11 @@ def test_the_demo_is_green_and_its_evidence_says_why(tmp_path: Path) -> None:
     assert drained["exit_status"] == 0
     assert drained["sigterm_to_exit_ms"] < LATE_MS
     assert drained["sigterm_to_run_stopped_ms"] < LATE_MS
+    hosts = evidence["acts"][3]["journal"]["hosts"]
+    assert len(hosts) == 2
+    assert set(hosts.values()) == {evidence["acts"][3]["journal"]["hash"]}
     blows = [note["what"].split()[0] for note in evidence["timeline"] if note["who"] == "demo"]
-    assert blows == ["SIGKILL", "SIGKILL", "SIGTERM"]
+    assert blows == ["SIGKILL", "SIGKILL", "SIGTERM", "SIGKILL"]
 
 
 def test_interrupted_it_leaves_nothing_running() -> None:

@@ -32,7 +32,7 @@ class Puppet(Actor):
     status = None
 
     def __init__(self, name: str) -> None:
-        self.name, self.url, self.fate = name, "http://nowhere", ""
+        self.name, self.url, self.fate, self.home = name, "http://nowhere", "", None
         self.said: dict[str, list[float]] = {"received": [], "ended": []}
         self.signals: list[int] = []
 
@@ -43,6 +43,9 @@ class Puppet(Actor):
         self.signals.append(number)
         self.fate = FATES[number]
         return time.monotonic()
+
+    def stop(self) -> None:
+        assert self.fate
 
     def says(self, what: str) -> None:
         self.said[what].append(time.monotonic())
