@@ -262,6 +262,8 @@ async def _close(
         await sidecar.store.sessions.release(sidecar.session)
     except StoreError as error:
         log.warning("the session could not be released, the end of this process shows it: %s", error)
+    if sidecar.cluster is not None:
+        await sidecar.cluster.close()
     await sidecar.link.close()
     await sidecar.store.close()
 

@@ -58,6 +58,7 @@ COUNTERS: tuple[Metric, ...] = (
     Metric("owner_failures", "faults of this program while it drove a task"),
     Metric("recovery_failures", "faults of this program while it recovered a task"),
     Metric("sweep_failures", "sweeps of the supervisor that failed"),
+    Metric("claimed_anew", "handoffs that their owner claimed again: a voter had promised them to another"),
     Metric("renewal_failures", "renewals of the session lease that failed"),
     Metric("writes_refused", "entries that the voter refused: another session owns the handoff"),
     Metric("store_outages", "times the store could not be written"),

@@ -64,6 +64,7 @@ class Cluster:
         self._voters: dict[str, RemoteVoter] = {store.voter_id: self._local}
         self._peers: dict[str, PeerLink] = {}
         self._sessions = ClusterSessions(self._heard, self._voters, self._sets, store, self._url())
+        self._talking: asyncio.Task[None] | None = None
         self.links = [PeerLink(url, self._side, observer, on_change=self._changed) for url in config.peer_urls]
 
     async def begin(self, role: str) -> Session:
@@ -90,11 +91,15 @@ class Cluster:
         return self.members.problem
 
     async def run(self, deliver: Callable[[str, str, bytes], Awaitable[int]]) -> None:
-        """Talk to the peers until cancelled.
+        """Talk to the peers: until they are not wanted any more (``close``), also where nobody waits for this.
 
         Args:
             deliver: has an owner here take something in.
         """
+        self._talking = asyncio.create_task(self._talk(deliver))
+        await asyncio.shield(self._talking)
+
+    async def _talk(self, deliver: Callable[[str, str, bytes], Awaitable[int]]) -> None:
         service = PeerService(self._local, self.store, deliver)
         port = PeerPort(service, self._side, self._observer)
         async with asyncio.TaskGroup() as group:
@@ -106,9 +111,12 @@ class Cluster:
             if self._config.gateway:
                 group.create_task(GroupCards(self.links, self._sessions, self.store).run_forever())
 
-    def close(self) -> None:
-        """Nothing more is asked of the peers."""
+    async def close(self) -> None:
+        """Nothing more is asked of the peers. After the session's release: they are to hear of that."""
         self._quorum.close()
+        if self._talking is not None:
+            self._talking.cancel()
+            await asyncio.gather(self._talking, return_exceptions=True)
 
     def _side(self) -> Side:
         config, session = self._config, self.session

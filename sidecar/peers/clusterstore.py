@@ -12,7 +12,7 @@ a message that was accepted here and waits where nobody who could use it looks.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, TypeVar
 
@@ -82,6 +82,10 @@ class ClusterStore(Store):
         hand = self.quorum.owned(row.task)
         return hand is None or hand.fence != fence
 
+    def step_back(self) -> Sequence[str]:
+        """See ``QuorumVoter.step_back``."""
+        return [task for task in self.quorum.step_back() if task != MEMBERS]
+
     def let_go(self, task: str) -> None:
         """See ``QuorumVoter.let_go``."""
         self.quorum.let_go(task)
@@ -102,8 +106,16 @@ class ClusterStore(Store):
         return await self._elsewhere(task, lambda peer: peer.entries(task, after, limit, size)) or []
 
     async def view(self, task: str) -> TaskView | None:
-        """The row that reads use."""
-        return await super().view(task) or await self._elsewhere(task, lambda peer: peer.view(task))
+        """The row that reads use.
+
+        Raises:
+            StoreUnavailable: something is written of it, and nobody who answers knows that it is committed.
+        """
+        found = await super().view(task) or await self._elsewhere(task, lambda peer: peer.view(task))
+        if found is None and await super().handoff_row(task) is not None:
+            text = f"task {task}: its last owner does not answer, and whether it was accepted is not known yet"
+            raise StoreUnavailable(text, "ask again in a few seconds")
+        return found
 
     async def handoff_row(self, task: str) -> HandoffRow | None:
         """The voter's row of a handoff."""
@@ -118,9 +130,9 @@ class ClusterStore(Store):
         """All handoffs without an end; the members' journal is none."""
         return [row for row in await super().open_handoffs() if row.task != MEMBERS]
 
-    async def handoffs_at_work(self, but_of: Collection[str] = ()) -> list[HandoffRow]:
+    async def handoffs_at_work(self, but_of: Collection[str] = (), promised: str = "") -> list[HandoffRow]:
         """What a sweep looks at."""
-        return [row for row in await super().handoffs_at_work(but_of) if row.task != MEMBERS]
+        return [row for row in await super().handoffs_at_work(but_of, promised) if row.task != MEMBERS]
 
     async def _elsewhere(self, what: str, ask: Callable[[PeerLink], Awaitable[T]]) -> T | None:
         """What a peer knows. What a majority has not heard of has never been committed.

@@ -11,7 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bridge.journal import Entry, Fence, Kind, Tip
+from msgspec import field
+
+from bridge.journal import NO_FENCE, Entry, Fence, Kind, Tip
 from bridge.quorum import Append, Appended, Claim, Granted, Refusal, Refused
 from bridge.session import Renewal
 from sidecar.peers.packing import Codec, Digest, Packed, Plain, Text, Whole, as_it_is
@@ -73,6 +75,7 @@ class ClaimPacked(Packed):
     task: Plain
     fence: FencePacked
     candidate: Plain
+    seen: FencePacked = field(default_factory=lambda: FencePacked(*NO_FENCE))
 
 
 class AppendPacked(Packed):
@@ -137,12 +140,12 @@ def entries_packed(entries: Sequence[Entry]) -> object:
 
 def claim_packed(claim: Claim) -> object:
     """A claim, to be encoded."""
-    return (claim.task, claim.fence, claim.candidate)
+    return (claim.task, claim.fence, claim.candidate, claim.seen)
 
 
 def claim_of(packed: ClaimPacked) -> Claim:
     """As the rules know it."""
-    return Claim(packed.task, packed.fence.record(), packed.candidate)
+    return Claim(packed.task, packed.fence.record(), packed.candidate, packed.seen.record())
 
 
 def append_packed(append: Append) -> object:

@@ -169,9 +169,12 @@ class QuorumVoter:
         if hand is not None:
             hand.parting.rest()
 
-    def hopeless(self) -> list[str]:
-        """What is owned and should be claimed anew (``Standing.hopeless``). To be asked now and then."""
-        return [task for task, hand in self.hands.items() if hand.hopeless()]
+    def step_back(self) -> Sequence[str]:
+        """Give up what should be claimed anew (``Standing.hopeless``), and say what that was. Ask often."""
+        hopeless = [hand for hand in self.hands.values() if hand.hopeless()]
+        for hand in hopeless:
+            hand.drop(hand.standing.refusal("fenced", hand.fence))
+        return [hand.task for hand in hopeless]
 
     def contact(self, voter: str) -> None:
         """A voter stands by the session again: everything that is owned is proven to it."""

@@ -53,7 +53,7 @@ class Facts:
         # its sidecar.
         bound = handoff.bound
         last = next((each.kind for each in reversed(entries) if each.kind in (Kind.BOUND, Kind.ORPHANED)), None)
-        reachable = bound is not None and bound["endpoint"] == self._node.link.endpoint and bound["task"]
+        reachable = bound is not None and bound["endpoint"] == self._node.endpoint and bound["task"]
         if last is Kind.ORPHANED or not reachable or not self._node.link.ready:
             return BoundRun.GONE
         return BoundRun.UNKNOWN

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from sidecar.config import Config
 from sidecar.ports import AgentLink, Clock, Observer
 from sidecar.runtime.hub import Hub
+from sidecar.runtime.reach import reached_as
 from sidecar.store import SessionRow, Store
 
 
@@ -49,6 +50,15 @@ class Node:
     superseded: bool = False
     judges_from: float = 0.0
     kick: asyncio.Event = field(default_factory=asyncio.Event)
+
+    @property
+    def endpoint(self) -> str:
+        """The agent's address as a journal names it: who has the same one can reach the same run.
+
+        Without peers every sidecar of the store is on one host.
+        """
+        endpoint = self.link.endpoint
+        return reached_as(endpoint, self.clock.boot) if self.config.peers else endpoint
 
     @property
     def patience_s(self) -> float:

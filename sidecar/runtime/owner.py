@@ -279,7 +279,7 @@ class Owner:
         while (bound := await self._bound_by_other()) is None:
             await asyncio.sleep(pause)
             pause = min(pause * 2, REBOUND_LOOK_MOST_S)
-        if (bound.get("endpoint"), bound.get("task")) != (self._node.link.endpoint, self.relay.ids.agent_task):
+        if (bound.get("endpoint"), bound.get("task")) != (self._node.endpoint, self.relay.ids.agent_task):
             await self._pursuit.tell_to_stop()
 
     async def _bound_by_other(self) -> Json | None:

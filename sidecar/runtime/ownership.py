@@ -68,7 +68,7 @@ class Ownership:
         # Without an agent here, and with one elsewhere, the task is given up in the same breath: one commit.
         given_up = not ready and await node.others_ready()
         if ready:
-            endpoint = {"endpoint": node.link.endpoint, "task": "", "context": "", "fresh": True}
+            endpoint = {"endpoint": node.endpoint, "task": "", "context": "", "fresh": True}
             drafts.append(Draft(Kind.BOUND, write(endpoint)))
         elif given_up:
             drafts.append(Draft(Kind.ORPHANED, write({"reason": "no_agent_here", "by": node.name})))
@@ -116,12 +116,12 @@ class Ownership:
             if row is None or (not reason and row.owner != self._node.session):
                 return None
             entries = await self.journal(task)
-            if not entries:
+            if not entries and not reason:
                 return None
             handoff = Handoff.fold(task, entries)
             # What this session gave up is nobody's: it is claimed anew, under a fence of its own.
             given_up = row.released or handoff.state is State.ORPHANED
-            mine = entries[-1].fence.session == self._node.session and self._node.store.holds(task)
+            mine = handoff.tip.fence.session == self._node.session and self._node.store.holds(task)
             if mine and not given_up:
                 return self._install_from(handoff, handoff.fence, entries)
             seen = max(handoff.fence, row.voter.tip.fence)
@@ -186,8 +186,8 @@ class Ownership:
             for entry in more:
                 handoff.apply(entry)
             entries = [*entries, *more]
-        if handoff.tip.seq != granted.tip.seq or handoff.tip.hash != granted.tip.hash:
-            return None
+        if handoff.tip.seq != granted.tip.seq or handoff.tip.hash != granted.tip.hash or not entries:
+            return None  # nothing is there: it was never accepted
         body = {"owner": node.name, "attempt": handoff.attempts, "reason": reason}
         claimed = chain(handoff.tip, fence, node.clock.wall_ms(), [Draft(Kind.CLAIMED, write(body))])
         tip = handoff.tip

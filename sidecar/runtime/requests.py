@@ -68,7 +68,7 @@ class Requests:
         seed = self._seed(journal, viewer)
         fresh = not again and handoff.attempts <= 1
         run = Run(self._shown, fresh=fresh, reattached=not again, seed=seed)
-        return Relay(journal, run, ids, viewer, self._node.link.endpoint, self._node.observer)
+        return Relay(journal, run, ids, viewer, self._node.endpoint, self._node.observer)
 
     def opening(self, journal: OwnedJournal, relay: Relay, *, again: bool) -> Json:
         """The message that begins a run: the client's own, or the same again with where to go on."""

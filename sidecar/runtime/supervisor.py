@@ -30,6 +30,7 @@ from bridge.recovery import (
     decide,
 )
 from sidecar.errors import SidecarError, StoreError
+from sidecar.runtime.claims import LEARN_AFTER_MS, learn, pass_on, stepped_back, untold
 from sidecar.runtime.endings import Endings
 from sidecar.runtime.facts import Facts
 from sidecar.runtime.mail import Mail
@@ -109,9 +110,19 @@ class Supervisor:
         if now - self._looked_at < SWEEP_S:
             return
         self._looked_at = now
+        for task in stepped_back(node, self._ownership):
+            self._act(task, self._settle(task, "fenced", LEARN_AFTER_MS))
         self._ownership.let_go()
         for owner in list(self._ownership.owners.values()):
             owner.check_progress(node.config.agent.progress_limit_s)
+
+    async def _settle(self, task: str, reason: str, orphaned_ms: int) -> None:
+        later_ms = await learn(self._ownership, task, reason, orphaned_ms)
+        if later_ms:
+            self._look_in(later_ms)
+        else:
+            self._own_at = float("-inf")
+            self._node.kick.set()
 
     async def sweep(self) -> None:
         """Look at every open handoff once. One that fails does not keep the others from being looked at."""
@@ -128,7 +139,8 @@ class Supervisor:
         # What this session itself owns is looked after by its owners; now and then it is looked at all the same.
         mine = now - self._own_at > SWEEP_OWN_S
         self._own_at = now if mine else self._own_at
-        for row in await node.store.handoffs_at_work(living - {node.session} if mine else living):
+        but_of = living - {node.session} if mine else living
+        for row in await node.store.handoffs_at_work(but_of, promised=node.session):
             if not self._claimable(row, living):
                 continue
             orphans.add(row.task)
@@ -147,7 +159,9 @@ class Supervisor:
         if owner is not None and not owner.journal.lost.is_set():
             # Owned here: an owner that has nothing to do although something is due is started again.
             return owner.quiet and row.state in (State.CLAIMED, State.RUNNING, State.ORPHANED)
-        return row.released or row.owner == self._node.session or row.owner not in living
+        own = self._node.session
+        # What this session was promised and does not own keeps everybody else off for as long as it lives.
+        return row.released or own in (row.owner, row.voter.promised.session) or row.owner not in living
 
     def _act(self, task: str, work: Coroutine[Any, Any, None]) -> None:
         if task in self._busy or len(self._busy) >= AT_ONCE:
@@ -197,14 +211,18 @@ class Supervisor:
         since = node.clock.monotonic() - orphaned_ms / 1000
         entries = await self._ownership.journal(row.task)
         handoff = Handoff.fold(row.task, entries)
-        if handoff.state in FINAL or handoff.dispatched.get("group", node.group) != node.group:
+        if handoff.state in FINAL:
             return
-        decision = decide(handoff, self._facts.of(handoff, entries, standbys, orphaned_ms), self._limits)
+        decision: Decision = Wait("other_group")
+        if handoff.dispatched.get("group", node.group) == node.group:
+            decision = decide(handoff, self._facts.of(handoff, entries, standbys, orphaned_ms), self._limits)
         if isinstance(decision, Wait):
             if decision.ms is not None:
-                asyncio.get_running_loop().call_later(decision.ms / 1000, node.kick.set)
-            if decision.reason == "no_agent" and row.owner == node.session and not row.released:
-                await self._pass_on(row)
+                self._look_in(decision.ms)
+            elif untold(row):
+                await self._settle(row.task, self._reason(row), orphaned_ms)
+            elif row.owner == node.session and not row.released and await self._not_here(decision.reason):
+                await pass_on(self._ownership, row.task, self._reason(row))
             return
         owner = await self._ownership.own(row.task, self._reason(row))
         if owner is None:
@@ -216,12 +234,11 @@ class Supervisor:
             return
         await self._carry_out(owner, decision, since)
 
-    async def _pass_on(self, row: HandoffRow) -> None:
-        """What is owned here and has to be run cannot be run here: whoever can may have it."""
-        ready = await self._node.others_ready()
-        owner = await self._ownership.own(row.task, self._reason(row)) if ready else None
-        if owner is not None and not owner.working:
-            await owner.hand_over("no_agent_here")
+    async def _not_here(self, reason: str) -> bool:
+        return reason == "other_group" or (reason == "no_agent" and await self._node.others_ready())
+
+    def _look_in(self, ms: int) -> None:
+        asyncio.get_running_loop().call_later(ms / 1000, self._node.kick.set)
 
     async def _after(self, owner: Owner, seq: int) -> Sequence[Entry]:
         if owner.journal.handoff.tip.seq == seq:

@@ -126,7 +126,7 @@ class Reads:
         """All handoffs with entries and without a terminal one. Costs nothing per finished handoff."""
         return await self.run(lambda connection: _handoffs(connection, self._boot, _OPEN_AND_BEGUN))
 
-    async def handoffs_at_work(self, but_of: Collection[str] = ()) -> list[HandoffRow]:
+    async def handoffs_at_work(self, but_of: Collection[str] = (), promised: str = "") -> list[HandoffRow]:
         """Open handoffs that are not waiting for a client or an operator. Costs nothing per waiting one.
 
         One of which something is not known to be committed waits for nobody: perhaps nobody living can tell, and
@@ -134,10 +134,12 @@ class Reads:
 
         Args:
             but_of: leave out what these sessions own and have not given up.
+            promised: but not what this session was promised and wrote nothing of: that keeps others off.
         """
         found = and_(text(AT_WORK), handoffs.c.tip_seq > 0)
         if but_of:
-            found &= (handoffs.c.released == 1) | handoffs.c.tip_session.not_in(sorted(but_of))
+            pending = (handoffs.c.promised_session == promised) & (handoffs.c.tip_session != promised)
+            found &= (handoffs.c.released == 1) | handoffs.c.tip_session.not_in(sorted(but_of)) | pending
         return await self.run(lambda connection: _handoffs(connection, self._boot, found))
 
     async def list_tasks(

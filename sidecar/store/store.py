@@ -9,7 +9,7 @@ store that were opened on different terms.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Coroutine
+from collections.abc import Callable, Collection, Coroutine, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, NamedTuple, Self
@@ -122,6 +122,10 @@ class Store:
         """Whether who owned a handoff under a fence does so no more, because another session was promised it."""
         return row.voter.promised > fence
 
+    def step_back(self) -> Sequence[str]:
+        """Give up what this session owns under a fence that leads nowhere any more; it may claim it anew."""
+        return ()
+
     def let_go(self, task: str) -> None:
         """Nobody here has anything to do for a handoff at the moment."""
 
@@ -143,9 +147,9 @@ class Store:
         """See ``Reads.open_handoffs``."""
         return await self.reads.open_handoffs()
 
-    async def handoffs_at_work(self, but_of: Collection[str] = ()) -> list[HandoffRow]:
+    async def handoffs_at_work(self, but_of: Collection[str] = (), promised: str = "") -> list[HandoffRow]:
         """See ``Reads.handoffs_at_work``."""
-        return await self.reads.handoffs_at_work(but_of)
+        return await self.reads.handoffs_at_work(but_of, promised)
 
     async def list_tasks(
         self, query: ListQuery, caller: Caller, body_max: int | None = None

@@ -141,6 +141,8 @@ async def test_a_fenced_owner_that_is_not_fresh_is_to_claim_anew_although_it_has
         start += FENCED_MS + 1
         monkeypatch.setattr(hand._circle, "now_ms", lambda start=start: start)
         assert hand.hopeless() == hopeless
+    assert owner.quorum.step_back() == [TASK]
+    assert isinstance(await owner.claim(3), Granted), "above what was promised"
 
 
 async def test_a_living_holder_whose_fence_is_over_keeps_nobody_off(cluster: Cluster) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sidecar.testing.processes import AgentProcess
@@ -13,16 +13,31 @@ from tests.integration.stage import SidecarProcess, Stage
 BRIEF: dict[str, Any] = {"lease__ttl_ms": 800, "lease__margin_ms": 100}
 
 
-def cluster(stage: Stage, agents: Sequence[AgentProcess | None], **options: Any) -> list[SidecarProcess]:
-    """Start a sidecar for each agent, a gateway for each None; they are one another's peers, named a, b, c …"""
+def cluster(
+    stage: Stage,
+    agents: Sequence[AgentProcess | None],
+    failpoints: Mapping[str, str] | None = None,
+    **options: Any,
+) -> list[SidecarProcess]:
+    """Start a sidecar for each agent, a gateway for each None: one another's peers, named a, b, c …
+
+    Failpoints are given by name.
+    """
     ports = [free_port() for _ in agents]
     peers = ",".join(f"http://127.0.0.1:{port}" for port in ports)
     given = {**BRIEF, "peers": peers, **options}
     started = []
     for agent, port, name in zip(agents, ports, "abcdefgh", strict=False):
         own = {**given, "store": f"sqlite:///{stage.directory / name}.db", "peer_port": port}
-        started.append(stage.gateway(name, **own) if agent is None else stage.sidecar(agent, name, **own))
+        points = (failpoints or {}).get(name, "")
+        started.append(stage.gateway(name, **own) if agent is None else stage.sidecar(agent, name, points, **own))
     return started
+
+
+async def completed(stage: Stage, at: SidecarProcess, task_id: str) -> bool:
+    """Whether a host knows of a task that it has completed."""
+    task = await stage.task(at, task_id)
+    return bool(task.get("status", {}).get("state") == "TASK_STATE_COMPLETED")
 
 
 async def verify(stage: Stage, sidecars: list[SidecarProcess]) -> None:

@@ -5,15 +5,10 @@ from __future__ import annotations
 import asyncio
 from functools import partial
 
-from tests.hosts.peers import cluster, verify
-from tests.integration.stage import SidecarProcess, Stage, message, wait_for
+from tests.hosts.peers import cluster, completed, verify
+from tests.integration.stage import Stage, message, wait_for
 from tests.integration.test_followups import asked
 from tests.integration.test_takeover import as_if_nothing_had_happened, steps, whole
-
-
-async def _completed(stage: Stage, at: SidecarProcess, task_id: str) -> bool:
-    task = await stage.task(at, task_id)
-    return bool(task["status"]["state"] == "TASK_STATE_COMPLETED")
 
 
 async def test_a_task_is_known_at_every_host(stage: Stage) -> None:
@@ -23,7 +18,7 @@ async def test_a_task_is_known_at_every_host(stage: Stage) -> None:
     await seen.ended()
     assert seen.completed
     for each in hosts:
-        await wait_for(partial(_completed, stage, each, seen.task_id))
+        await wait_for(partial(completed, stage, each, seen.task_id))
     tasks = [await stage.task(each, seen.task_id) for each in hosts]
     assert tasks[0]["status"]["state"] == "TASK_STATE_COMPLETED"
     assert tasks[0] == tasks[1] == tasks[2]
@@ -66,7 +61,7 @@ async def test_a_host_is_destroyed(stage: Stage) -> None:
     await beside.ended()
     assert beside.completed
     # Each front shows what its own host knows to be committed, a moment after the owner's.
-    await wait_for(lambda: _completed(stage, b, direct.task_id))
+    await wait_for(lambda: completed(stage, b, direct.task_id))
     final = await stage.task(b, direct.task_id)
     assert "".join(part["text"] for part in final["artifacts"][0]["parts"]) == whole(12)
     await verify(stage, hosts[1:])
