@@ -41,7 +41,16 @@ Socket = aiohttp.ClientWebSocketResponse | web.WebSocketResponse
 
 
 class Broken(Exception):
-    """The connection is gone."""
+    """The connection is gone.
+
+    Args:
+        why: for people.
+        silent: nothing came any more; whoever is there may have noticed nothing.
+    """
+
+    def __init__(self, why: str, *, silent: bool = False) -> None:
+        super().__init__(why)
+        self.silent = silent
 
 
 class Channel:
@@ -114,7 +123,7 @@ class Channel:
             self._heard = False
             if silent == PING_AFTER:
                 await self._ping()
-        raise Broken("silent")
+        raise Broken(f"nothing has come from it for {GIVE_UP_AFTER * TICK_S:.0f} s", silent=True)
 
     async def _ping(self) -> None:
         with suppress(TimeoutError, OSError, RuntimeError, aiohttp.ClientError):
@@ -165,8 +174,11 @@ def _binary(message: aiohttp.WSMessage) -> bytes:
     if message.type is aiohttp.WSMsgType.CLOSE and message.data == REFUSED:
         code, _, detail = str(message.extra or "").partition(": ")
         raise Rejected(_rejection(code), detail, told=True)
+    if message.type is aiohttp.WSMsgType.CLOSE:
+        away = message.data == aiohttp.WSCloseCode.GOING_AWAY
+        raise Broken("it was stopped" if away else "it closed the connection")
     if message.type in _ENDED:
-        raise Broken("closed")
+        raise Broken("the connection was cut")
     error = message.data if message.type is aiohttp.WSMsgType.ERROR else None
     if isinstance(error, aiohttp.WebSocketError):
         large = error.code == aiohttp.WSCloseCode.MESSAGE_TOO_BIG

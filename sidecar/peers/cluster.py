@@ -24,6 +24,7 @@ from sidecar.peers.link import PeerLink
 from sidecar.peers.members import Members
 from sidecar.peers.port import PeerPort
 from sidecar.peers.quorum import QuorumVoter
+from sidecar.peers.reach import Reach
 from sidecar.peers.sealing import Identity
 from sidecar.peers.service import PeerService
 from sidecar.peers.sessions import ClusterSessions
@@ -49,6 +50,7 @@ class Cluster:
         session: its own, once it has begun.
         members: which voters there are.
         links: one to each configured peer.
+        reach: which of them are reached, and why not the others.
     """
 
     session: Session
@@ -63,9 +65,12 @@ class Cluster:
         self._local = store.local_voter(self._heard)
         self._voters: dict[str, RemoteVoter] = {store.voter_id: self._local}
         self._peers: dict[str, PeerLink] = {}
-        self._sessions = ClusterSessions(self._heard, self._voters, self._sets, store, self._url())
         self._talking: asyncio.Task[None] | None = None
         self.links = [PeerLink(url, self._side, observer, on_change=self._changed) for url in config.peer_urls]
+        self.reach = Reach(store.voter_id, config.name, self.links)
+        self._sessions = ClusterSessions(
+            self._heard, self._voters, self._sets, store, self._url(), self.reach.missing
+        )
 
     async def begin(self, role: str) -> Session:
         """Begin a life of this sidecar.
@@ -78,7 +83,7 @@ class Cluster:
             config.name, group=config.group, role=role, url=config.public_url
         )
         read = store.reads.entries
-        self.members = Members(store.voter_id, config.name, session.session, read, self._met, self._clock)
+        self.members = Members(store.voter_id, config.name, session.session, read, self.reach, self._clock)
         circle = Circle(session.session, store.voter_id, self._voters, self._sessions, self._now_ms)
         self._quorum = QuorumVoter(circle, self.members, read)
         self._sessions.on_contact(self._quorum.contact)
@@ -139,17 +144,6 @@ class Cluster:
 
     def _sets(self) -> tuple[Voters, ...]:
         return (self.members.list.members,) if self.members.list.members else ()
-
-    def _met(self) -> tuple[str, ...] | None:
-        """Ids of all configured voters and this one; None while one of them was never met."""
-        ids = {self.store.voter_id: None}
-        for link in self.links:
-            if link.itself:
-                continue
-            if link.peer is None:
-                return None
-            ids[link.voter] = None
-        return tuple(ids)
 
     def _changed(self, line: Line) -> None:
         """Who is there, by the ids of their files: a file that came back as another one is another voter."""

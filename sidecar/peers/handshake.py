@@ -10,6 +10,8 @@ from __future__ import annotations
 import asyncio
 import ipaddress
 import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from msgspec import Struct
@@ -33,6 +35,7 @@ from sidecar.peers.sealing import (
 WITHIN_S = 5.0
 """For all of it: four times back and forth, over the slowest line that is of use."""
 
+MEMBER_SHOWN = 64
 EMPTY_FRAME = b"\x90"
 
 
@@ -119,12 +122,13 @@ async def _dialled(ws: Socket, side: Side) -> tuple[Peer, Channel]:
     await send(ws, said)
     offer = decoded(_offer, await received(ws))
     other = read_hello(offer.hello)
-    version = agreed(mine, other)
-    transcript = Transcript(side.secret, said, offer.hello)
-    transcript.check(offer.proof, of_client=False)
-    await send(ws, _encode(_Proof(transcript.proof(of_client=True))))
-    sealer, opener = transcript.seals(of_client=True)
-    opener.open(await received(ws))
+    with _by(other):
+        version = agreed(mine, other)
+        transcript = Transcript(side.secret, said, offer.hello)
+        transcript.check(offer.proof, of_client=False)
+        await send(ws, _encode(_Proof(transcript.proof(of_client=True))))
+        sealer, opener = transcript.seals(of_client=True)
+        opener.open(await received(ws))
     return Peer(other.identity(), version, address), Channel(ws, sealer, opener)
 
 
@@ -133,14 +137,25 @@ async def _accepted(ws: Socket, side: Side, address: str) -> tuple[Peer, Channel
     mine = Hello.of(side.identity, secrets.token_bytes(NONCE_BYTES), side.versions)
     heard = await received(ws)
     other = read_hello(heard)
-    version = agreed(mine, other)
-    said = hello_bytes(mine)
-    transcript = Transcript(side.secret, heard, said)
-    await send(ws, _encode(_Offer(said, transcript.proof(of_client=False))))
-    transcript.check(decoded(_proof, await received(ws)).proof, of_client=True)
-    sealer, opener = transcript.seals(of_client=False)
-    await send(ws, sealer.seal(EMPTY_FRAME))
+    with _by(other):
+        version = agreed(mine, other)
+        said = hello_bytes(mine)
+        transcript = Transcript(side.secret, heard, said)
+        await send(ws, _encode(_Offer(said, transcript.proof(of_client=False))))
+        transcript.check(decoded(_proof, await received(ws)).proof, of_client=True)
+        sealer, opener = transcript.seals(of_client=False)
+        await send(ws, sealer.seal(EMPTY_FRAME))
     return Peer(other.identity(), version, address), Channel(ws, sealer, opener)
+
+
+@contextmanager
+def _by(other: Hello) -> Iterator[None]:
+    """Whatever is wrong from here on is told with the name that the other side has given."""
+    try:
+        yield
+    except Rejected as why:
+        why.member = other.member[:MEMBER_SHOWN]
+        raise
 
 
 def host_of(peername: object) -> str:

@@ -9,9 +9,10 @@ a second.
 from __future__ import annotations
 
 import asyncio
-import logging
+import os
 import random
 import ssl
+import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
 from typing import TypeVar
@@ -23,10 +24,9 @@ from sidecar.peers.calls import TIMEOUT_S, Calls, failed
 from sidecar.peers.channel import CLOSE_WITHIN_S, SOCKET_BYTES_MAX, Broken, brisk, refuse
 from sidecar.peers.handshake import WITHIN_S, Peer, Side, dialled
 from sidecar.peers.kinds import Kind
+from sidecar.peers.outage import AWAY, SILENT, Fault, Outage, reason, remedy
 from sidecar.peers.sealing import Rejected, Rejection
 from sidecar.ports import Observer
-
-log = logging.getLogger(__name__)
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -35,6 +35,9 @@ PATH = "/dhp/peer"
 DIAL_AGAIN_S = (0.05, 2.0)
 """The first and the longest pause between two dials, each drawn from the upper half: a cluster that starts at once
 does not dial in step."""
+
+ITSELF_AGAIN_S = 60.0
+"""An address that leads back here may lead to another host later."""
 
 CONNECT_WITHIN_S = 2.0
 LASTED_S = 1.0
@@ -77,7 +80,7 @@ class Line:
         self._voter = ""
         self._calls: Calls | None = None
         self._hurry = asyncio.Event()
-        self._told = ""
+        self._outage = Outage(url, time.monotonic())
 
     @property
     def connected(self) -> bool:
@@ -113,7 +116,7 @@ class Line:
                 failures = 0 if await self._attempt(session) else failures + 1
                 self._hurry.clear()
                 with suppress(TimeoutError):
-                    async with asyncio.timeout(pause(failures)):
+                    async with asyncio.timeout(ITSELF_AGAIN_S if self.itself else pause(failures)):
                         await self._hurry.wait()
 
     def ask(self, kind: Kind[A, B], asked: A, timeout_s: float | None = None) -> asyncio.Future[B]:
@@ -151,7 +154,7 @@ class Line:
             self._refused(why)
             return False
         except Broken as why:
-            self._down("unreachable", f"cannot be reached: {why}")
+            self._down(Fault(SILENT if why.silent else AWAY, f"cannot be reached: {why}"))
             return False
         return loop.time() - begun > LASTED_S
 
@@ -160,9 +163,10 @@ class Line:
         calls: Calls | None = None
         try:
             brisk(ws.get_extra_info("socket"))
+            before = self.peer
             self.peer, channel = await dialled(ws, self._side())
             calls = self._calls = Calls(channel, self.name, self._malformed)
-            self._up()
+            self._up(anew=before is not None and before.identity.session != self.peer.identity.session)
             await channel.run(calls.take)
         except Rejected as why:
             await refuse(ws, why)
@@ -170,7 +174,9 @@ class Line:
         except Broken as why:
             if calls is None:
                 raise
-            self._down("broken", f"was lost: {why}")
+            fault = Fault(SILENT if why.silent else "lost", f"was lost: {why}")
+            self.problem = fault.problem
+            self._outage.lost(self.name, fault, time.monotonic())
         finally:
             self._calls = None
             if calls is not None:
@@ -191,30 +197,33 @@ class Line:
         except aiohttp.WSServerHandshakeError as error:
             if error.status == 503:
                 raise Rejected(Rejection.CROWDED, told=True) from None
-            raise Broken(f"status {error.status}") from None
+            raise Broken(f"it answers with status {error.status}: no sidecar's peer port is there") from None
+        except aiohttp.ClientConnectorError as error:
+            raise Broken(_unconnected(error)) from None
         except TimeoutError:
-            raise Broken("no answer in time") from None
+            raise Broken("it does not answer in time", silent=True) from None
         except (aiohttp.ClientError, OSError, ValueError) as error:
             raise Broken(str(error) or type(error).__name__) from None
 
-    def _up(self) -> None:
-        self.problem, self._told, self.itself = "", "", False
+    def _up(self, *, anew: bool) -> None:
+        self.problem, self.itself = "", False
         self._observer.count("peers.connected")
-        log.info("connected to %s", self.name)
+        self._outage.up(self.name, time.monotonic(), anew=anew)
         self._changed()
 
     def _refused(self, why: Rejected) -> None:
         self.itself = why.code is Rejection.ITSELF
+        if self.itself:
+            self.problem = "is this sidecar itself"
+            self._outage.itself(time.monotonic())
+            return
         self._observer.count("peers.refused", side="dialling", code=str(why.code))
-        by = "it refuses this sidecar" if why.told else "it was refused"
-        self._down(str(why.code), f"is not used: {by}: {why}")
+        by = "refuses this sidecar" if why.told else "is refused"
+        self._down(Fault(str(why.code), f"{by}: {reason(why)}", remedy(why)), refused=True)
 
-    def _down(self, kind: str, problem: str) -> None:
-        self.problem = problem
-        if kind != self._told:
-            level = logging.INFO if self.itself else logging.WARNING
-            log.log(level, "%s %s; it is dialled for ever", self.name, problem)
-        self._told = kind
+    def _down(self, fault: Fault, *, refused: bool = False) -> None:
+        self.problem = fault.problem
+        self._outage.down(self.name, fault, time.monotonic(), refused=refused)
 
     def _changed(self) -> None:
         if self._on_change is not None:
@@ -222,6 +231,16 @@ class Line:
 
     def _malformed(self, code: str) -> None:
         self._observer.count("peers.malformed", code=code)
+
+
+def _unconnected(error: aiohttp.ClientConnectorError) -> str:
+    """Why there is no connection, without what only the library's authors want to read."""
+    if isinstance(error, aiohttp.ClientConnectorDNSError):
+        return f"the name {error.host} is not known"
+    if isinstance(error.os_error, ConnectionRefusedError):
+        return f"connection refused, nothing listens on port {error.port} there"
+    number = error.os_error.errno
+    return os.strerror(number) if number else str(error.os_error)
 
 
 def pause(failures: int) -> float:

@@ -21,8 +21,10 @@ from bridge.placement import MEMBERS, MemberList, chosen, member_list, placed
 from bridge.quorum import Append, Claim, Refused
 from bridge.voterset import Voters, VoterSets
 from sidecar.errors import StoreError, StoreUnavailable
+from sidecar.peers.reach import ID_SHOWN, Reach
 from sidecar.ports import Clock, Voter
 from sidecar.records import Json
+from sidecar.trouble import Trouble
 
 log = logging.getLogger(__name__)
 
@@ -32,10 +34,13 @@ LOOK_FORMED_S = 1.0
 TURN_S = 0.3
 """How long each member leaves it to form the list to those before it."""
 
+TOLD_AFTER_S = 5.0
+"""All hosts of a cluster may be started at once: not before then is it told that there is no list, or who is on it
+that was not met."""
+
 UNFORMED = MemberList(0, ())
 
 Read = Callable[[str, int, int], Awaitable[list[Entry]]]
-Met = Callable[[], Sequence[str] | None]
 
 
 class Members:
@@ -46,25 +51,28 @@ class Members:
         name: of this sidecar.
         session: boot nonce of this life.
         read: committed entries from this host's own file.
-        met: ids of all configured voters, this host's among them; None while one of them was never met.
+        reach: who is met, this host's voter among them.
         clock: for people.
 
     Attributes:
         list: as it is committed here.
         cluster: names the cluster, "" before the list is formed.
-        problem: why nothing can be placed, or what does not fit, for people; "" if nothing.
+        problem: why this sidecar should get no work, for operators; "" if nothing.
+        doubt: what does not fit and keeps nobody from working, for operators; "" if nothing.
     """
 
-    def __init__(self, me: str, name: str, session: str, read: Read, met: Met, clock: Clock) -> None:
+    def __init__(self, me: str, name: str, session: str, read: Read, reach: Reach, clock: Clock) -> None:
         self.list = UNFORMED
-        self.cluster = ""
-        self.problem = "the configured peers have not all met yet"
+        self.cluster = self.doubt = ""
+        self.problem = _UNMET
         self._me, self._name, self._session = me, name, session
-        self._read, self._met, self._clock = read, met, clock
+        self._read, self._reach, self._clock = read, reach, clock
         self._sets: tuple[Voters, ...] = ()
         self._met_at: float | None = None
-        self._n = 0
-        self._told = ""
+        self._known_at: float | None = None
+        self._n = self._version_told = 0
+        self._failed = ""
+        self._unformed, self._wrong = Trouble(TOLD_AFTER_S), Trouble()
 
     @property
     def formed(self) -> bool:
@@ -98,13 +106,16 @@ class Members:
                 await self._look()
                 if not self.formed:
                     await self._form(voter)
+                self._tell()
             except StoreError as error:
-                log.debug("the member list could not be formed and will be tried again: %s", error)
+                self._failed = str(error)
+                log.debug("the member list could not be read or formed and will be tried again: %s", error)
             await asyncio.sleep(LOOK_FORMED_S if self.formed else LOOK_S)
 
     def _formed(self) -> MemberList:
         if not self.list.members:
-            raise StoreUnavailable(f"This cluster takes no work yet: {self.problem}", "ask again in a moment")
+            # Clients read this: who is missing, and where, is for operators.
+            raise StoreUnavailable("This cluster takes no work yet: it is not formed", "ask again in a moment")
         return self.list
 
     async def _look(self) -> None:
@@ -113,27 +124,67 @@ class Members:
             self.list = member_list(entries, entries[-1].seq)
             self.cluster = entries[0].hash[:32]
             self._sets = VoterSets(((),)).follow(entries).needed(entries[-1].seq)
-        self._judge(self._met())
+        self._judge(self._reach.met())
 
     def _judge(self, met: Sequence[str] | None) -> None:
-        if not self.list.members:
-            self.problem = "the configured peers have not all met yet" if met is None else "its voters are forming"
-            return
-        self.problem = ""
-        if not self.formed:
+        members = self.list.members
+        self.problem = self.doubt = ""
+        if not members:
+            self.problem = self._why_unformed(met)
+        elif not self.formed:
             self.problem = (
-                f"the voter of this store ({self._me}) is not a member of the cluster: its file is new, or a copy"
+                f"the voter of this store ({self._me[:ID_SHOWN]}) is not a member of its cluster: its file is new "
+                "or a copy; start it on the file that it had; if that is lost, the other members go on without it"
             )
-        elif met is not None and sorted(met) != sorted(self.list.members):
-            known, others = len(self.list.members), sorted(set(met) - set(self.list.members))
-            self.problem = f"--peers leads to voters that are not among the {known} members: {', '.join(others)}"
-        if self.problem and self.problem != self._told:
-            log.error("%s", self.problem)
-        self._told = self.problem
+        elif met is not None and (others := [each for each in met if each not in members]):
+            self.doubt = (
+                f"--peers leads to what is no member of this cluster: {self._reach.all_called(others)}; its file "
+                "is new or a copy: it votes on nothing, and what its old file kept is at the other members alone"
+            )
+        elif met is not None and len(met) < len(members):
+            left_out = [each[:ID_SHOWN] for each in members if each not in met]
+            self.doubt = (
+                f"--peers names {len(met)} of the {len(members)} members: the voter {', '.join(left_out)} is not "
+                "among them; give every sidecar the addresses of all members"
+            )
+
+    def _why_unformed(self, met: Sequence[str] | None) -> str:
+        if self._reach.alone:
+            return "--peers names only this sidecar itself: give every sidecar the addresses of all members"
+        if met is None:
+            return f"{_UNMET}: {self._reach.unmet()}"
+        return "its members have met and are writing down who they are" + (
+            f": {self._failed}" if self._failed else ""
+        )
+
+    def _tell(self) -> None:
+        """The log hears who the members are, once, and what is wrong, in time."""
+        now = self._clock.monotonic()
+        if not self.list.members:
+            lasted = self._unformed.wrong(self.problem, now)
+            if lasted is not None:
+                log.warning("this cluster takes no work yet, for %.0f s: %s", lasted, self.problem)
+            return
+        self._unformed.over(now)
+        self._known_at = now if self._known_at is None else self._known_at
+        in_time = now - self._known_at < TOLD_AFTER_S
+        if self.list.version != self._version_told and not (self._reach.met() is None and in_time):
+            self._version_told = self.list.version
+            log.info(
+                "this cluster has %d members: %s", len(self.list.members),
+                self._reach.all_called(self.list.members),
+                extra={"cluster": self.cluster, "list": self.list.version, "members": [*self.list.members]},
+            )  # fmt: skip
+        wrong = self.problem or self.doubt
+        if not wrong:
+            if self._wrong.over(now) is not None:
+                log.info("the configured peers are the members of this cluster again")
+        elif self._wrong.wrong(wrong, now) is not None:
+            log.log(logging.ERROR if self.problem else logging.WARNING, "%s", wrong)
 
     async def _form(self, voter: Voter) -> None:
-        met = self._met()
-        if met is None or self.list.members:
+        met = self._reach.met()
+        if met is None or self.list.members or self._reach.alone:
             self._met_at = None
             return
         now = self._clock.monotonic()
@@ -154,10 +205,10 @@ class Members:
             body = {"task": MEMBERS, "handoff": _NO_INTENT, "voters": [*ids]}
             drafts = [Draft(Kind.DISPATCHED, write(body)), *drafts]
         entries = chain(tip, fence, self._clock.wall_ms(), drafts)
-        answered = await voter.append(Append(MEMBERS, fence, tip.seq, tip.hash, entries, 0))
-        if not isinstance(answered, Refused):
-            log.info("the cluster's members are %s", ", ".join(ids))
+        await voter.append(Append(MEMBERS, fence, tip.seq, tip.hash, entries, 0))
+        self._failed = ""
 
 
+_UNMET = "not all of the configured peers have been met"
 _NO_INTENT = "0" * 64
 """The list is dispatched by nobody's message."""

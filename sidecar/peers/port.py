@@ -20,6 +20,7 @@ from sidecar.peers.channel import CLOSE_WITHIN_S, SOCKET_BYTES_MAX, Broken, bris
 from sidecar.peers.handler import Handler
 from sidecar.peers.handshake import WITHIN_S, Peer, Side, accepted, host_of
 from sidecar.peers.line import PATH
+from sidecar.peers.outage import reason, remedy
 from sidecar.peers.sealing import Rejected, Rejection
 from sidecar.peers.serving import Serving
 from sidecar.ports import Observer
@@ -149,15 +150,20 @@ class PeerPort:
             await ws.close()
 
     def _refused(self, why: Rejected, address: str) -> None:
+        if why.code is Rejection.ITSELF:
+            return
         self._observer.count("peers.refused", side="dialled", code=str(why.code))
         if (address, why.code) in self._told:
             return
         if len(self._told) >= TOLD_MAX:
             self._told.clear()
         self._told.add((address, why.code))
-        level = logging.INFO if why.code is Rejection.ITSELF else logging.WARNING
-        by = "it refuses this sidecar" if why.told else "it is refused"
-        log.log(level, "a connection from %s to the peer port is not used: %s: %s", address, by, why)
+        who = f", which calls itself {why.member}," if why.member else ""
+        by = "refuses this sidecar" if why.told else "is refused at the peer port"
+        todo = f"; {remedy(why)}" if remedy(why) else ""
+        log.warning(
+            "%s%s %s: %s%s", address, who, by, reason(why), todo, extra={"why": str(why.code), "address": address}
+        )
 
     def _stop(self, error: BaseException) -> None:
         if self._fatal is not None and not self._fatal.done():

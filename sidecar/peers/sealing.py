@@ -59,11 +59,15 @@ class Rejected(Exception):
         code: why.
         detail: for people.
         told: the other side refused.
+
+    Attributes:
+        member: what the other side calls itself, "" where it has not said; unproven.
     """
 
     def __init__(self, code: Rejection, detail: str = "", *, told: bool = False) -> None:
         super().__init__(f"{code}: {detail}" if detail else str(code))
         self.code, self.detail, self.told = code, detail, told
+        self.member = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from dataclasses import replace
 from typing import Protocol
 
 from bridge import session as rules
-from bridge.voterset import Voters, has_majority
+from bridge.voterset import Voters, everyone, has_majority
 from sidecar.errors import PeerUnavailable, StoreError
 from sidecar.peers.heard import Heard
 from sidecar.ports import RemoteVoter
@@ -54,6 +54,7 @@ class ClusterSessions:
         sets: whose majorities make the session live as a whole; none while there is no member list yet.
         keeping: this sidecar's own store.
         peer_url: where other sidecars reach this one.
+        missing: who is not reached and why not, for people.
     """
 
     def __init__(
@@ -63,7 +64,9 @@ class ClusterSessions:
         sets: Callable[[], Sequence[Voters]],
         keeping: Keeping,
         peer_url: str = "",
+        missing: Callable[[], str] = str,
     ) -> None:
+        self._missing = missing
         self._heard, self._voters, self._sets, self._keeping = heard, voters, sets, keeping
         self._own = rules.OwnSession("", heard.ttl_ms, heard.margin_ms)
         self._word = rules.Renewal("", 0, "")
@@ -128,7 +131,7 @@ class ClusterSessions:
         if has_majority(sets, [*self._no]):
             self._superseded = True
             return Renewal.FENCED
-        raise PeerUnavailable(f"no majority of the voters has answered: {len(self._yes)} stand by this session")
+        raise PeerUnavailable(self._too_few(sets))
 
     async def list(self) -> list[SessionRow]:
         """All sessions, those that are gone included."""
@@ -197,6 +200,12 @@ class ClusterSessions:
                 card.ready, card.draining, card.capacity, 0, True, False, self._superseded, self._over,
             )
         ]  # fmt: skip
+
+    def _too_few(self, sets: Sequence[Voters]) -> str:
+        voters = everyone(sets)
+        stand = sum(voter in self._yes for voter in voters)
+        why = self._missing() or "the others are reached and have not answered in time"
+        return f"{stand} of {len(voters)} members stand by it, a majority is needed: {why}"
 
     def _decided(self) -> bool:
         sets = self._sets()

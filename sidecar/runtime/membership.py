@@ -16,8 +16,12 @@ from sidecar.errors import StoreError
 from sidecar.runtime.node import Node
 from sidecar.runtime.ownership import Ownership
 from sidecar.store import Renewal, Session
+from sidecar.trouble import Trouble
 
 log = logging.getLogger(__name__)
+
+STILL_S = 1.0
+"""A wait that took so much longer than it should have is told: this process was not running."""
 
 
 class Membership:
@@ -39,6 +43,8 @@ class Membership:
         self.problem = ""
         self._due = asyncio.Event()
         self._doubt_until_ms = 0
+        self._trouble = Trouble(after_s=lease.ttl_ms / 2000)
+        self._told_lapse = False
 
     @property
     def superseded(self) -> bool:
@@ -64,12 +70,17 @@ class Membership:
             except Exception as error:
                 self._failed(error)
                 log.exception("renewing the session failed and will be tried again")
-            try:
+            before = self._node.clock.monotonic()
+            with suppress(TimeoutError):
                 async with asyncio.timeout(pause):
                     await self._due.wait()
-            except TimeoutError:
-                pass
             self._due.clear()
+            still = self._node.clock.monotonic() - before - pause
+            if still > STILL_S:
+                log.warning(
+                    "this process stood still for %.1f s: it was stopped, or its machine slept or was overloaded; "
+                    "others may have taken over what it owned", still,
+                )  # fmt: skip
 
     async def _renew(self) -> None:
         node = self._node
@@ -86,11 +97,12 @@ class Membership:
                 await self._ownership.yield_claimed()
         except StoreError as error:
             self._failed(error)
-            log.warning("the session could not be renewed and will be tried again: %s", error)
+            self._tell(error)
             if self.lapsed:
                 await self._follow_who_claimed()
             return
         self.problem = ""
+        self._tell(None)
         if answer is Renewal.RENEWED:
             lease = self._lease
             self._lease = Lease(lease.session, sent_ms, lease.ttl_ms, lease.margin_ms)
@@ -102,6 +114,25 @@ class Membership:
         )  # fmt: skip
         for owner in list(self._ownership.owners.values()):
             owner.journal.abandon()
+
+    def _tell(self, error: StoreError | None) -> None:
+        """The log hears of renewals that fail for a while, of a lapse, and of the end of either."""
+        now = self._node.clock.monotonic()
+        if error is None:
+            lasted = self._trouble.over(now)
+            if lasted is not None or self._told_lapse:
+                log.info("the session is renewed again%s", "" if lasted is None else f", after {lasted:.1f} s")
+            self._told_lapse = False
+            return
+        failing = self._trouble.wrong(str(error), now)
+        if failing is not None:
+            log.warning("the session could not be renewed for %.1f s and is tried again: %s", failing, error)
+        if self.lapsed and not self._told_lapse:
+            self._told_lapse = True
+            log.warning(
+                "the session has lapsed: until it is renewed, others may take over what this sidecar owns, "
+                "and its reads may be stale"
+            )
 
     async def _follow_who_claimed(self) -> None:
         """Stop what another session has taken over: renewals may fail where nothing else does."""

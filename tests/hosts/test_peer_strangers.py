@@ -48,7 +48,6 @@ UNWANTED: dict[str, tuple[Side, Side]] = {
         Side(replace(NORTH, cluster="c1"), SECRET),
         Side(replace(identity("south"), cluster="c2"), SECRET),
     ),
-    "itself": (side("south"), side("south")),
 }
 
 
@@ -71,13 +70,41 @@ async def test_who_does_not_belong_here_is_refused_on_both_sides(
         await until(lambda: refused() >= 4)  # it is dialled for ever
         with pytest.raises(PeerUnavailable, match=code):
             await to.gossip(b"")
-        assert to.itself == (code == "itself")
+        assert not to.itself
         dialling.cancel()
         assert end.handler.asked == []
         for module in ("sidecar.peers.line", "sidecar.peers.port"):
             (line,) = log_lines(caplog, module)
             assert code in line
         assert not [each for each in caplog.records if each.exc_info]
+
+
+async def test_an_address_of_the_sidecar_itself_is_no_refusal(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sidecar.peers.line.DIAL_AGAIN_S", (0.01, 0.01))
+    monkeypatch.setattr("sidecar.peers.line.ITSELF_AGAIN_S", 0.2)
+    caplog.set_level(logging.INFO)
+    metrics = Metrics(strict=True)
+    async with port("south") as end:
+        dials: list[float] = []
+        mine = side("south")
+
+        def asked() -> Side:
+            dials.append(asyncio.get_running_loop().time())
+            return mine
+
+        to = PeerLink(end.url, asked, metrics)
+        dialling = asyncio.create_task(to.run_forever())
+        await until(lambda: to.itself and len(dials) >= 3)  # the address may be another sidecar's later
+        assert dials[2] - dials[1] > 0.15
+        dialling.cancel()
+        with pytest.raises(PeerUnavailable, match="itself"):
+            await to.gossip(b"")
+        assert end.refused("itself") == 0
+        assert metrics.value("dhp_sidecar_peers_refused_total", side="dialling", code="itself") == 0
+        assert log_lines(caplog, "sidecar.peers.line") == [f"{end.url} in --peers is this sidecar itself"]
+        assert log_lines(caplog, "sidecar.peers.port") == []
 
 
 async def test_a_side_without_the_secret_is_refused_by_one_that_has_it() -> None:
