@@ -65,7 +65,7 @@ ENV PYTHONDONTWRITEBYTECODE=1 \
     DHP_SIDECAR_STORE=sqlite:////var/lib/dhp-sidecar/journal.db
 USER 10001:10001
 VOLUME /var/lib/dhp-sidecar
-EXPOSE 8470 8472
+EXPOSE 8470 8472 8473
 # Alive, not ready: a sidecar whose agent is away is not sick. `/readyz` is for whoever sends clients here.
 HEALTHCHECK --interval=10s --timeout=3s --start-period=15s --retries=3 \
   CMD ["python", "-m", "sidecar.ops.probe"]

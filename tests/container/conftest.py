@@ -1,4 +1,4 @@
-"""One set of containers for all tests of the walk: built once, started once, removed at the end."""
+"""Two sets of containers for the tests of the walk: built once, one after the other started, and removed."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.container.engine import Engine, NoEngine, Project, find
+from tests.container.engine import PEERS, SHARED, Engine, NoEngine, Project, find
 from tests.container.walk import Walk, until
 from tests.integration.agents import free_port
 
@@ -26,18 +26,18 @@ def engine() -> Engine:
     return engine
 
 
-@pytest.fixture(scope="session")
-def project(engine: Engine) -> Iterator[Project]:
-    """Everything of docker-compose.yml but the client, up and ready."""
-    project = Project(engine, free_port(), PACE_S)
+@pytest.fixture(scope="session", params=[PEERS, SHARED], ids=["peers", "shared"])
+def project(engine: Engine, request: pytest.FixtureRequest) -> Iterator[Project]:
+    """Everything of docker-compose.yml but the client, up and ready: hosts of their own, or one host."""
+    project = Project(engine, request.param, free_port(), PACE_S)
     try:
-        project.compose("up", "-d", "--no-build")
-        for service in ("sidecar-b", "sidecar-c", "gateway"):
+        project.up()
+        for service in project.stack.sidecars:
             until(lambda service=service: project.ready(service), READY_S, f"{service} is ready")  # type: ignore[misc]
         yield project
     finally:
         try:
-            for service in ("gateway", "sidecar-b", "sidecar-c", "agent-b", "agent-c"):
+            for service in (*project.stack.sidecars, "agent-b", "agent-c"):
                 sys.stderr.write("\n".join([f"== {service}", *project.logs(service)[-20:], ""]))
         finally:
             project.down()

@@ -16,13 +16,14 @@ import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPT = Path(os.environ.get("SHARED_TOOLS", ROOT.parent / "shared" / "tools")) / "container-engine"
 BASES = ("python:3.13-slim", "docker.io/library/python:3.13-slim", "docker.io/library/python:3.11-slim")
 IMAGES = {"sidecar": "dhp-sidecar-under-test", "examples": "dhp-sidecar-examples-under-test"}
 PROBE = ("python", "-m", "sidecar.ops.probe", "http://127.0.0.1:8472/readyz")
+PROFILES = ("--profile", "client", "--profile", "shared")
 BUILD_S, COMMAND_S = 600, 60
 
 
@@ -133,30 +134,62 @@ def _works(*command: str) -> bool:
         return False
 
 
+class Stack(NamedTuple):
+    """One of the two ways in which docker-compose.yml runs the walk, by the names of its services.
+
+    Attributes:
+        gateway, client: theirs.
+        sidecar: of a sidecar, before its letter.
+        shared: all sidecars share a volume, else each has its own.
+        started: what has to be named to start it.
+    """
+
+    gateway: str
+    client: str
+    sidecar: str
+    shared: bool
+    started: tuple[str, ...] = ()
+
+    @property
+    def sidecars(self) -> tuple[str, ...]:
+        """Services that keep journals."""
+        return f"{self.sidecar}b", f"{self.sidecar}c", self.gateway
+
+
+PEERS = Stack("gateway", "client", "sidecar-", shared=False)
+SHARED = Stack("shared-gateway", "shared-client", "shared-", shared=True, started=("shared-gateway", "pages"))
+
+
 class Project:
     """The containers of docker-compose.yml under a project name of their own.
 
     Args:
         engine: builds and runs them.
+        stack: which of them.
         port: of this host, for the gateway.
         pace: seconds of rest a page.
     """
 
-    def __init__(self, engine: Engine, port: int, pace: float) -> None:
-        self.engine, self.port = engine, port
+    def __init__(self, engine: Engine, stack: Stack, port: int, pace: float) -> None:
+        self.engine, self.stack = engine, stack
         self._name = f"dhp-walk-test-{os.getpid()}"
         self._env = {
-            "GATEWAY_PORT": str(port), "CENSUS_PACE": str(pace), "SIDECAR_IMAGE": IMAGES["sidecar"],
-            "EXAMPLES_IMAGE": IMAGES["examples"],
+            "GATEWAY_PORT": str(port), "SHARED_PORT": str(port), "CENSUS_PACE": str(pace),
+            "SIDECAR_IMAGE": IMAGES["sidecar"], "EXAMPLES_IMAGE": IMAGES["examples"],
         }  # fmt: skip
 
     def compose(self, *arguments: str) -> str:
         """A compose command on this project."""
         return say(*self._composed(*arguments), timeout_s=120, **self._env)
 
+    def up(self) -> None:
+        """Start everything but the client."""
+        profile = ("--profile", "shared") if self.stack.shared else ()
+        self.compose(*profile, "up", "-d", "--no-build", *self.stack.started)
+
     def client(self, out: Path) -> subprocess.Popen[bytes]:
         """Start the client of the walk; its output goes to a file."""
-        command = self._composed("--profile", "client", "run", "--rm", "--no-deps", "-T", "client")
+        command = self._composed(*PROFILES, "run", "--rm", "--no-deps", "-T", self.stack.client)
         with out.open("wb") as file:
             return subprocess.Popen(
                 command, cwd=ROOT, env=os.environ | self._env, stdout=file, stderr=subprocess.STDOUT
@@ -211,7 +244,7 @@ class Project:
 
     def down(self) -> None:
         """Remove everything, the journals too."""
-        self.compose("--profile", "client", "down", "-v")
+        self.compose(*PROFILES, "down", "-v")
 
     def _composed(self, *arguments: str) -> list[str]:
         return [*self.engine.compose, "-p", self._name, *arguments]

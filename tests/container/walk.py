@@ -7,6 +7,7 @@ next page (written down by the client).
 
 from __future__ import annotations
 
+import itertools
 import json
 import subprocess
 import time
@@ -91,17 +92,33 @@ class Walk:
         """The task's journal, exported in the gateway's container."""
         return [
             json.loads(line)
-            for line in self.project.run_in("gateway", "dhp-sidecar", "export", self.task()).splitlines()
+            for line in self.project.run_in(
+                self.project.stack.gateway, "dhp-sidecar", "export", self.task()
+            ).splitlines()
         ]
 
+    def moves(self) -> list[tuple[str, str]]:
+        """Who came to own the task, and by which evidence, in order.
+
+        Only where the owner changed: a run that did not reach its agent, because the engine's name server was
+        reloading just then, is claimed again by the same sidecar.
+        """
+        claims = [entry["body"] for entry in self.journal() if entry["kind"] == "claimed"]
+        groups = itertools.groupby(claims, lambda claim: str(claim["owner"]))
+        return [(owner, str(next(group)["reason"])) for owner, group in groups]
+
     def owners(self) -> list[str]:
-        """Who claimed the task, in order."""
-        return [entry["body"]["owner"] for entry in self.journal() if entry["kind"] == "claimed"]
+        """Who owned the task, one after the other."""
+        return [owner for owner, _ in self.moves()]
 
     def at_work(self) -> tuple[str, str]:
         """The letter of the sidecar that has the task, and of the other one."""
         letter = self.owners()[-1].removeprefix("sidecar-")
         return letter, {"b": "c", "c": "b"}[letter]
+
+    def service(self, letter: str) -> str:
+        """The service of a sidecar."""
+        return f"{self.project.stack.sidecar}{letter}"
 
     def kill(self, service: str) -> None:
         """``docker kill``."""
