@@ -1,8 +1,8 @@
-"""The command line: ``dhp-sidecar run|tasks|show|verify|export|version``.
+"""The command line: ``dhp-sidecar run|tasks|show|verify|export|cluster|version``.
 
-Flags come from the one table in ``config``; what a command does stands in ``sidecar.main`` (run) and
-``sidecar.ops.inspect`` (the reading ones), imported when used. The failure it prevents: an error that says what is
-wrong but not what to do.
+Flags come from the one table in ``config``; what a command does stands in ``sidecar.main`` (run),
+``sidecar.ops.inspect`` (the reading ones) and ``sidecar.ops.cluster``, imported when used. The failure it
+prevents: an error that says what is wrong but not what to do.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import os
 import signal
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO, NoReturn, TextIO
 
@@ -19,11 +20,17 @@ import sidecar
 from sidecar import failpoints
 from sidecar.config import OPTIONS, Config, load, ready_to_run
 from sidecar.errors import ConfigError, SidecarError, StoreError
+from sidecar.ops import manual
 from sidecar.options import Option, nearest
 
 EXIT_USAGE, EXIT_STORE, EXIT_NOT_FOUND, EXIT_INTERRUPTED, EXIT_PIPE = 2, 3, 4, 130, 141
-COMMANDS = ("run", "tasks", "show", "verify", "export", "version")
+COMMANDS = ("run", "tasks", "show", "verify", "export", "cluster", "version")
 READING = ("store", "config")  # the options that matter to who only reads
+ASKING = {  # and to who asks a running sidecar
+    "host": "where it listens",
+    "control_port": "its control port",
+    "config": "the TOML file that it was started with, instead of the two",
+}
 
 _ABOUT = """\
 A sidecar that makes A2A tasks outlive their agents. It stands between clients and one agent, journals every
@@ -42,8 +49,10 @@ examples:
   dhp-sidecar verify                    check every hash, transition and view
   dhp-sidecar export 0f3a > task.jsonl  evidence that stands alone ...
   dhp-sidecar verify --file task.jsonl  ... and is checked without the store
+  dhp-sidecar cluster show              who of a cluster is there, as the sidecar on this host sees it
 
-exit codes: 0 fine, 1 something is wrong with a journal, 2 usage or configuration, 3 the store, 4 no such task"""
+exit codes: 0 fine, 1 something is wrong with a journal or a cluster, 2 usage or configuration, 3 the store,
+4 no such task"""
 
 
 class Parser(argparse.ArgumentParser):
@@ -91,6 +100,8 @@ def dispatch(arguments: Sequence[str], env: Mapping[str, str]) -> int:
         return 0
     flags = {row.name: value for row in OPTIONS if (value := getattr(given, row.name, None)) is not None}
     config = load(flags, env)
+    if given.command == "cluster":
+        return cluster(given, config)
     if given.command == "run":
         failpoints.arm(env)
         return run(config)
@@ -116,8 +127,7 @@ def read(given: argparse.Namespace, config: Config) -> int:
     """Carry out one of the commands that only read."""
     from sidecar.ops import inspect  # noqa: PLC0415 - prometheus, SQLAlchemy: not for --help
 
-    colour = sys.stdout.isatty() and config.log.colour != "never"
-    screen = inspect.Screen(sys.stdout, sys.stdout.buffer, colour, getattr(given, "json", False))
+    screen = inspect.Screen(sys.stdout, sys.stdout.buffer, _colour(config), getattr(given, "json", False))
     if given.command == "verify" and given.file:
         if given.task:
             raise ConfigError("verify takes a TASK or --file, not both")
@@ -135,6 +145,15 @@ def read(given: argparse.Namespace, config: Config) -> int:
         if given.command == "export":
             return inspect.export(shelf, screen, given.task)
         return inspect.verify_store(shelf, screen, given.task or "")
+
+
+def cluster(given: argparse.Namespace, config: Config) -> int:
+    """Ask a running sidecar about its cluster."""
+    from sidecar.ops import cluster as asked  # noqa: PLC0415
+    from sidecar.ops.inspect import Screen  # noqa: PLC0415
+
+    screen = Screen(sys.stdout, sys.stdout.buffer, _colour(config), given.json)
+    return asked.show(screen, asked.fetch(config.host, config.control_port), everything=given.all)
 
 
 def complain(error: SidecarError, stream: TextIO) -> int:
@@ -168,6 +187,7 @@ def build() -> Parser:
     checking.add_argument("--file", metavar="F", help="check an export instead of the store; - is standard input")
     exporting = _reading(commands, "export", "one task's journal as JSON Lines on standard output", json=False)
     exporting.add_argument("task", metavar="TASK", help="a task id, or a unique beginning of one")
+    _cluster_parser(commands)
     commands.add_parser("version", help="print the release", allow_abbrev=False)
     return parser
 
@@ -195,6 +215,26 @@ def _reading(commands: argparse._SubParsersAction[Parser], name: str, text: str,
     if json:
         parser.add_argument("--json", action="store_true", help="answer in JSON, one object a line")
     return parser
+
+
+def _cluster_parser(commands: argparse._SubParsersAction[Parser]) -> None:
+    text = "what a running sidecar knows of its cluster"
+    parser = commands.add_parser("cluster", help=text, description=manual.CLUSTER)
+    actions = parser.add_subparsers(dest="action", metavar="ACTION", parser_class=Parser, required=True)
+    showing = actions.add_parser(
+        "show", help="members, sidecars, owners, and what is wrong", allow_abbrev=False,
+        description=manual.CLUSTER_SHOW, epilog=manual.CLUSTER_SHOW_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )  # fmt: skip
+    for row in OPTIONS:
+        if row.name in ASKING:
+            _add(showing, replace(row, text=ASKING[row.name]))
+    showing.add_argument("--all", action="store_true", help="sessions that are over, too")
+    showing.add_argument("--json", action="store_true", help="answer with one JSON object")
+
+
+def _colour(config: Config) -> bool:
+    return sys.stdout.isatty() and config.log.colour != "never"
 
 
 def _add(parser: Parser, row: Option) -> None:

@@ -59,7 +59,7 @@ class Config:
         shown="sqlite:///$XDG_STATE_HOME/dhp-sidecar/journal.db"
     )
     control_port: int = option(
-        8472, "port of /healthz, /readyz and /metrics; 0 is off", flag="--control-port", shape="port"
+        8472, "port of /healthz, /readyz, /metrics and /cluster; 0 is off", flag="--control-port", shape="port"
     )
     peers: str = option(
         "", "this cluster's voters, by the addresses of their peer ports and with commas between them; every one "

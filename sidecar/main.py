@@ -93,6 +93,8 @@ class Sidecar:
         )
         told = "transactions of this process that are on disk; each is one fsync"
         self.metrics.watch("store_commits", told, lambda: store.writer.commits)
+        for gauge in cluster.report.gauges() if cluster is not None else ():
+            self.metrics.watch(*gauge)
         self._asides = Asides()
         store.on_change(self._store_changed)
         store.sessions.on_death(self.node.kick.set)
@@ -208,7 +210,7 @@ async def serve(config: Config) -> int:
     await sidecar.cards.recall()
     servers = [(server(sidecar.front), listener)]
     if control is not None:
-        servers.append((server(control_app(sidecar, sidecar.metrics)), control))
+        servers.append((server(control_app(sidecar, metrics, cluster.report.made if cluster else None)), control))
     loop = asyncio.get_running_loop()
     stop, at_once = asyncio.Event(), asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):

@@ -25,6 +25,7 @@ from sidecar.peers.members import Members
 from sidecar.peers.port import PeerPort
 from sidecar.peers.quorum import QuorumVoter
 from sidecar.peers.reach import Reach
+from sidecar.peers.report import Report
 from sidecar.peers.sealing import Identity
 from sidecar.peers.service import PeerService
 from sidecar.peers.sessions import ClusterSessions
@@ -51,10 +52,12 @@ class Cluster:
         members: which voters there are.
         links: one to each configured peer.
         reach: which of them are reached, and why not the others.
+        report: all of that, as data.
     """
 
     session: Session
     members: Members
+    report: Report
 
     def __init__(
         self, config: Config, store: ClusterStore, observer: Observer, clock: Clock, listener: socket.socket
@@ -88,6 +91,8 @@ class Cluster:
         self._quorum = QuorumVoter(circle, self.members, read)
         self._sessions.on_contact(self._quorum.contact)
         store.join(self._quorum, self._sessions, self.members, self._peers)
+        patience_ms = config.lease.ttl_ms + config.lease.margin_ms
+        self.report = Report(config.name, store, self.members, self.reach, self._sessions.known, patience_ms)
         return session
 
     @property

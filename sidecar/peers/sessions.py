@@ -29,6 +29,8 @@ from sidecar.store.sessionrow import Renewal, Session, SessionRow
 
 log = logging.getLogger(__name__)
 
+Rows = list[SessionRow]
+
 INCARNATION = "incarnation"
 RELEASE_S = 1.0
 
@@ -135,6 +137,10 @@ class ClusterSessions:
 
     async def list(self) -> list[SessionRow]:
         """All sessions, those that are gone included."""
+        return self.known()
+
+    def known(self) -> Rows:
+        """The same, at once."""
         mine = self._word.session
         rows = [row for row in self._heard.rows() if row.session != mine]
         return [*rows, *self._mine()]

@@ -8,6 +8,7 @@ import httpx
 import pytest
 
 import sidecar
+from sidecar.errors import StoreUnavailable
 from sidecar.ops.control import control_app
 from sidecar.ops.metrics import Metrics
 
@@ -70,6 +71,31 @@ async def test_other_paths_are_problems(client: httpx.AsyncClient, path: str) ->
     assert answer.headers["content-type"] == "application/problem+json"
     assert answer.json()["status"] == 404
     assert "/readyz" in answer.json()["detail"]
+
+
+async def test_what_is_known_of_the_cluster(health: Health) -> None:
+    said: list[object] = [{"well": True}, StoreUnavailable("the file cannot be read", "look at the disk")]
+
+    async def report() -> dict[str, object]:
+        answer = said.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        assert isinstance(answer, dict)
+        return answer
+
+    transport = httpx.ASGITransport(app=control_app(health, Metrics(), report))
+    async with httpx.AsyncClient(transport=transport, base_url="http://control") as client:
+        assert (await client.get("/cluster")).json() == {"well": True}
+        answer = await client.get("/cluster")
+        assert answer.status_code == 503
+        assert answer.json()["detail"] == "the file cannot be read (look at the disk)"
+        assert (await client.post("/cluster")).status_code == 405
+
+
+async def test_a_sidecar_without_peers_knows_no_cluster(client: httpx.AsyncClient) -> None:
+    answer = await client.get("/cluster")
+    assert answer.status_code == 404
+    assert answer.json()["detail"] == "this sidecar has no peers: it was started without --peers"
 
 
 async def test_writing_is_refused(client: httpx.AsyncClient) -> None:

@@ -1,0 +1,214 @@
+"""What one sidecar knows of its cluster, as data: for ``dhp-sidecar cluster show``, control port and metrics.
+
+It is made when somebody asks. The own file says who owns what; each peer that is connected is asked, at once and
+for a moment only, which member list it holds. This file must not change anything. The failure it prevents: an
+operator who has to compare the logs of all hosts to learn why a cluster takes no work.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+from bridge.errors import BridgeError
+from bridge.gist import WORKING
+from bridge.placement import MEMBERS, member_list
+from sidecar.errors import PeerUnavailable
+from sidecar.peers.clusterstore import ClusterStore
+from sidecar.peers.link import PeerLink
+from sidecar.peers.members import Members
+from sidecar.peers.reach import Reach
+from sidecar.records import Json
+from sidecar.store import SessionRow
+
+ASK_S = 1.0
+"""How long a peer is given to answer: an operator waits."""
+
+LIST_ENTRIES = 1000
+_STATES = frozenset(map(str, WORKING))
+
+
+class Gauge(NamedTuple):
+    """A number that is asked for at every scrape."""
+
+    name: str
+    text: str
+    value: Callable[[], float]
+
+
+class _Held(NamedTuple):
+    """The member list that a peer holds; ``why`` says why that is not known."""
+
+    version: int | None = None
+    cluster: str = ""
+    why: str = ""
+
+
+class Report:
+    """One sidecar's.
+
+    Args:
+        name: of this sidecar.
+        store: its own file, joined to the cluster.
+        members: the member list as it holds it.
+        reach: whom it reaches.
+        sessions: all that it has heard of, its own included.
+        patience_ms: a session that was not heard of for so long counts as gone.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        store: ClusterStore,
+        members: Members,
+        reach: Reach,
+        sessions: Callable[[], list[SessionRow]],
+        patience_ms: int,
+    ) -> None:
+        self._name, self._store, self._members, self._reach = name, store, members, reach
+        self._sessions, self._patience_ms = sessions, patience_ms
+
+    async def made(self) -> Json:
+        """All of it.
+
+        Raises:
+            StoreError: the own file cannot be read.
+        """
+        links = self._reach.others
+        held, rows = await asyncio.gather(*(self._asked(link) for link in links)), self._sessions()
+        members = [self._itself(), *(self._peer(link, said) for link, said in zip(links, held, strict=True))]
+        named = {each["voter"] for each in members}
+        strangers = [self._unknown(voter) for voter in self._members.list.members if voter not in named]
+        wrong = self._wrong(links, held)
+        return {
+            "at": f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}",
+            "sidecar": self._name,
+            "well": not wrong,
+            "wrong": wrong,
+            "formed": self._members.formed,
+            "cluster": self._members.cluster,
+            "list": self._members.list.version,
+            "members": [*members, *strangers],
+            "sessions": [self._session(row) for row in sorted(rows, key=lambda row: (row.name, -row.boot))],
+            "owners": await self._owners(rows),
+        }
+
+    def gauges(self) -> list[Gauge]:
+        """What is watched all the time; nothing of it asks anybody."""
+        members, reach = self._members, self._reach
+        rows = (
+            ("formed", "1 where this sidecar's voter is on the member list", lambda: members.formed),
+            ("list_version", "version of the member list as held here, 0 if none", lambda: members.list.version),
+            ("members", "voters on the member list as held here", lambda: len(members.list.members)),
+            ("members_reached", "members that are reached, this sidecar's included", self._members_reached),
+            ("peers", "sidecars named by --peers, this one included", lambda: 1 + len(reach.others)),
+            ("peers_reached", "sidecars of --peers that are reached, this one included", self._peers_reached),
+            ("strangers", "reached voters that are not on the member list", self._strangers_reached),
+            ("sessions", "sessions of sidecars that live, this one's included", self._living),
+        )
+        return [Gauge(f"cluster_{name}", text, value) for name, text, value in rows]
+
+    def _members_reached(self) -> int:
+        return sum(voter in self._members.list.members for voter in self._voters_reached())
+
+    def _strangers_reached(self) -> int:
+        members = self._members.list.members
+        return sum(voter not in members for voter in self._voters_reached()) if members else 0
+
+    def _peers_reached(self) -> int:
+        return 1 + sum(link.connected for link in self._reach.others)
+
+    def _living(self) -> int:
+        return sum(self._lives(row) for row in self._sessions())
+
+    def _voters_reached(self) -> set[str]:
+        return {self._store.voter_id, *(link.voter for link in self._reach.others if link.connected)}
+
+    def _lives(self, row: SessionRow) -> bool:
+        return row.evidence is None and row.age_ms < self._patience_ms
+
+    async def _asked(self, link: PeerLink) -> _Held:
+        if not link.connected:
+            return _Held(why=link.problem)
+        try:
+            async with asyncio.timeout(ASK_S):
+                entries = await link.entries(MEMBERS, 0, LIST_ENTRIES)
+        except TimeoutError:
+            return _Held(why=f"is connected and has not answered within {ASK_S:g} s")
+        except PeerUnavailable as error:
+            return _Held(why=f"is connected and does not answer: {error}")
+        try:
+            version = member_list(entries, entries[-1].seq).version if entries else 0
+        except BridgeError as error:
+            return _Held(why=f"holds a member list that is none: {error}")
+        return _Held(version, entries[0].hash[:32] if entries else "")
+
+    def _itself(self) -> Json:
+        voter = self._store.voter_id
+        return {
+            "name": self._name, "voter": voter, "address": "", "itself": True, "reached": True, "why": "",
+            "member": voter in self._members.list.members, "list": self._members.list.version,
+        }  # fmt: skip
+
+    def _peer(self, link: PeerLink, held: _Held) -> Json:
+        return {
+            "name": link.peer.identity.member if link.peer is not None else "", "voter": link.voter,
+            "address": link.url, "itself": False, "reached": not held.why, "why": held.why,
+            "member": link.voter in self._members.list.members, "list": held.version,
+        }  # fmt: skip
+
+    def _unknown(self, voter: str) -> Json:
+        return {
+            "name": "", "voter": voter, "address": "", "itself": False, "reached": False, "member": True,
+            "why": "is a member, and no address in --peers leads to it", "list": None,
+        }  # fmt: skip
+
+    def _session(self, row: SessionRow) -> Json:
+        return {
+            "name": row.name, "session": row.session, "incarnation": row.boot, "lives": self._lives(row),
+            "age_ms": row.age_ms, "ready": row.ready, "draining": row.draining,
+            "over": str(row.evidence) if row.evidence is not None else "",
+            "role": row.role, "group": row.group, "url": row.url, "peer_url": row.address,
+        }  # fmt: skip
+
+    async def _owners(self, rows: list[SessionRow]) -> list[Json]:
+        work: Counter[str] = Counter()
+        waiting: Counter[str] = Counter()
+        for row in await self._store.open_handoffs():
+            (work if row.state in _STATES else waiting)["" if row.released else row.owner] += 1
+        sessions = {row.session: row for row in rows}
+        found = []
+        for session in {*work, *waiting}:
+            owner = sessions.get(session)
+            found.append({
+                "name": owner.name if owner is not None else "", "session": session,
+                "lives": owner is not None and self._lives(owner),
+                "at_work": work[session], "waiting": waiting[session],
+            })  # fmt: skip
+        return sorted(found, key=lambda each: (each["name"], each["session"]))
+
+    def _wrong(self, links: list[PeerLink], held: list[_Held]) -> list[str]:
+        members = self._members
+        wrong = [each for each in (members.problem, members.doubt) if each]
+        wrong += [f"{link.name} {said.why}" for link, said in zip(links, held, strict=True) if said.why]
+        for link, said in zip(links, held, strict=True):
+            if said.version is not None and (said.version, said.cluster) != (
+                members.list.version,
+                members.cluster,
+            ):
+                here, there = _named(members.list.version, members.cluster), _named(said.version, said.cluster)
+                wrong.append(f"{link.name} holds {there}, this sidecar {here}")
+        reached, needed = self._members_reached(), len(members.list.members) // 2 + 1
+        if members.list.members and reached < needed:
+            wrong.append(
+                f"{reached} of {len(members.list.members)} members are reached and {needed} are needed: no new "
+                "task is accepted here, and nothing new is shown"
+            )
+        return wrong
+
+
+def _named(version: int, cluster: str) -> str:
+    return f"version {version} of cluster {cluster[:8]}'s member list" if version else "no member list"
