@@ -51,7 +51,7 @@ class Members:
         name: of this sidecar.
         session: boot nonce of this life.
         read: committed entries from this host's own file.
-        reach: who is met, this host's voter among them.
+        reach: who is met, this host's voter among them, and what they tell.
         clock: for people.
 
     Attributes:
@@ -72,6 +72,7 @@ class Members:
         self._known_at: float | None = None
         self._n = self._version_told = 0
         self._failed = ""
+        self._outside = False
         self._unformed, self._wrong = Trouble(TOLD_AFTER_S), Trouble()
 
     @property
@@ -110,7 +111,7 @@ class Members:
             except StoreError as error:
                 self._failed = str(error)
                 log.debug("the member list could not be read or formed and will be tried again: %s", error)
-            await asyncio.sleep(LOOK_FORMED_S if self.formed else LOOK_S)
+            await asyncio.sleep(LOOK_FORMED_S if self.formed or self._outside else LOOK_S)
 
     def _formed(self) -> MemberList:
         if not self.list.members:
@@ -132,10 +133,7 @@ class Members:
         if not members:
             self.problem = self._why_unformed(met)
         elif not self.formed:
-            self.problem = (
-                f"the voter of this store ({self._me[:ID_SHOWN]}) is not a member of its cluster: its file is new "
-                "or a copy; start it on the file that it had; if that is lost, the other members go on without it"
-            )
+            self.problem = self._why_outside()
         elif met is not None and (others := [each for each in met if each not in members]):
             self.doubt = (
                 f"--peers leads to what is no member of this cluster: {self._reach.all_called(others)}; its file "
@@ -148,7 +146,18 @@ class Members:
                 "among them; give every sidecar the addresses of all members"
             )
 
+    def _left_out(self, entries: list[Entry]) -> bool:
+        return bool(entries) and self._me not in member_list(entries, entries[-1].seq).members
+
+    def _why_outside(self) -> str:
+        return (
+            f"the voter of this store ({self._me[:ID_SHOWN]}) is not a member of its cluster: its file is new "
+            "or a copy; start it on the file that it had; if that is lost, the other members go on without it"
+        )
+
     def _why_unformed(self, met: Sequence[str] | None) -> str:
+        if self._outside:
+            return self._why_outside()
         if self._reach.alone:
             return "--peers names only this sidecar itself: give every sidecar the addresses of all members"
         if met is None:
@@ -192,6 +201,10 @@ class Members:
         ids = tuple(sorted(met))
         if now - self._met_at < ids.index(self._me) * TURN_S:
             return
+        # A list without this voter is not this voter's to write in: its claims would follow one another for ever.
+        self._outside = self._left_out(await self._reach.told(MEMBERS))
+        if self._outside:
+            return
         self._sets = self._sets or (ids,)
         self._n += 1
         answer = await voter.claim(Claim(MEMBERS, Fence(self._n, self._session), self._session))
@@ -199,6 +212,8 @@ class Members:
             self._n = max(self._n, answer.promised.n)
             return
         log_so_far = await voter.read(MEMBERS, 0, answer.tip.seq)
+        if self._left_out(log_so_far):
+            return
         fence, tip = Fence(self._n, self._session), tip_of(MEMBERS, log_so_far)
         drafts = [Draft(Kind.CLAIMED, write({"owner": self._name, "attempt": 0, "reason": "members"}))]
         if not tip.seq:

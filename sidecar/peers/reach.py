@@ -8,7 +8,10 @@ say who is missing.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 
+from bridge.journal import Entry
+from sidecar.errors import PeerUnavailable
 from sidecar.peers.link import PeerLink
 
 ID_SHOWN = 8
@@ -52,6 +55,14 @@ class Reach:
     def missing(self) -> str:
         """Who is not reached now and why not, for people; "" if everybody is."""
         return "; ".join(f"{link.name} {link.problem}" for link in self.others if not link.connected)
+
+    async def told(self, task: str) -> list[Entry]:
+        """Committed entries of a journal, as the first of them that has any tells; [] where none does."""
+        for link in self.others:
+            with suppress(PeerUnavailable):
+                if entries := await link.entries(task):
+                    return entries
+        return []
 
     def called(self, voter: str) -> str:
         """A voter by the name of its sidecar and where that is, for people."""
