@@ -220,7 +220,7 @@ async def serve(config: Config) -> int:
         for each in (
             sidecar.link.run_forever(), sidecar.membership.run_forever(), sidecar.supervisor.run_forever(),
             sidecar.store_watch.run_forever(), sidecar.hang_watch.run_forever(),
-            *((cluster.run(sidecar.supervisor.mail.brought),) if cluster else ()),
+            *((cluster.run(sidecar.supervisor.mail.brought, sidecar.supervisor.learn),) if cluster else ()),
             *(each.serve([socket]) for each, socket in servers),
         )
     ]  # fmt: skip

@@ -11,9 +11,11 @@ import logging
 import socket
 from collections.abc import Awaitable, Callable
 
-from bridge.voterset import Voters
+from bridge.placement import MEMBERS
+from bridge.voterset import Voters, everyone
 from sidecar.config import Config
 from sidecar.errors import StoreError
+from sidecar.peers.behind import Behind
 from sidecar.peers.circle import Circle
 from sidecar.peers.clusterstore import ClusterStore
 from sidecar.peers.groupcards import GroupCards
@@ -58,6 +60,7 @@ class Cluster:
     session: Session
     members: Members
     report: Report
+    _behind: Behind
 
     def __init__(
         self, config: Config, store: ClusterStore, observer: Observer, clock: Clock, listener: socket.socket
@@ -100,12 +103,16 @@ class Cluster:
         """Why this cluster takes no work here, for people; "" if it does."""
         return self.members.problem
 
-    async def run(self, deliver: Callable[[str, str, bytes], Awaitable[int]]) -> None:
+    async def run(
+        self, deliver: Callable[[str, str, bytes], Awaitable[int]], learn: Callable[[str], Awaitable[None]]
+    ) -> None:
         """Talk to the peers: until they are not wanted any more (``close``), also where nobody waits for this.
 
         Args:
             deliver: has an owner here take something in.
+            learn: claims a handoff, to know how it stands.
         """
+        self._behind = Behind(self.links, self.store, self.session.session, self._votes_for, learn)
         self._talking = asyncio.create_task(self._talk(deliver))
         await asyncio.shield(self._talking)
 
@@ -118,6 +125,7 @@ class Cluster:
             group.create_task(port.run_forever(self._listener))
             group.create_task(self.members.run_forever(self._quorum))
             group.create_task(self._forward())
+            group.create_task(self._behind.run_forever())
             if self._config.gateway:
                 group.create_task(GroupCards(self.links, self._sessions, self.store).run_forever())
 
@@ -127,6 +135,9 @@ class Cluster:
         if self._talking is not None:
             self._talking.cancel()
             await asyncio.gather(self._talking, return_exceptions=True)
+
+    def _votes_for(self, task: str) -> bool:
+        return task != MEMBERS and self.store.voter_id in everyone(self.members.placed(task))
 
     def _side(self) -> Side:
         config, session = self._config, self.session
@@ -158,6 +169,10 @@ class Cluster:
         self._voters.update({**self._peers, self.store.voter_id: self._local})
         if line.connected:
             self._sessions.met(line.voter)
+            self._behind.look()
+        else:  # nobody hears from its session, or this host does not: what that owner owes is asked of the others
+            lease = self._config.lease
+            self._behind.look((lease.ttl_ms + lease.margin_ms) / 1000)
 
     async def _forward(self) -> None:
         while True:

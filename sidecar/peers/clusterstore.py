@@ -103,7 +103,7 @@ class ClusterStore(Store):
         if found or await super().handoff_row(task) is not None:
             return found
         size = bytes_max or PIECE_BYTES
-        return await self._elsewhere(task, lambda peer: peer.entries(task, after, limit, size)) or []
+        return await self._elsewhere(f"task {task}", lambda peer: peer.entries(task, after, limit, size)) or []
 
     async def view(self, task: str) -> TaskView | None:
         """The row that reads use.
@@ -111,7 +111,7 @@ class ClusterStore(Store):
         Raises:
             StoreUnavailable: something is written of it, and nobody who answers knows that it is committed.
         """
-        found = await super().view(task) or await self._elsewhere(task, lambda peer: peer.view(task))
+        found = await super().view(task) or await self._elsewhere(f"task {task}", lambda peer: peer.view(task))
         if found is None and await super().handoff_row(task) is not None:
             text = f"task {task}: its last owner does not answer, and whether it was accepted is not known yet"
             raise StoreUnavailable(text, "ask again in a few seconds")
@@ -119,12 +119,16 @@ class ClusterStore(Store):
 
     async def handoff_row(self, task: str) -> HandoffRow | None:
         """The voter's row of a handoff."""
-        return await super().handoff_row(task) or await self._elsewhere(task, lambda peer: peer.row(task))
+        return await super().handoff_row(task) or await self._elsewhere(
+            f"task {task}", lambda peer: peer.row(task)
+        )
 
     async def keys(self, key_hash: str) -> list[KeyRow]:
         """Dispatches under a message key."""
         known = await super().keys(key_hash)
-        return known or await self._elsewhere(key_hash, lambda peer: peer.keys(key_hash)) or []
+        return (
+            known or await self._elsewhere("what became of this message", lambda peer: peer.keys(key_hash)) or []
+        )
 
     async def open_handoffs(self) -> list[HandoffRow]:
         """All handoffs without an end; the members' journal is none."""
@@ -168,15 +172,23 @@ class ClusterStore(Store):
         return self._carry(task, kind, body)
 
     async def forward(self) -> None:
-        """Carry what waits in the own inbox to owners that live elsewhere by now."""
+        """Carry what waits in the own inbox to owners that live elsewhere by now, or to who could become one."""
         for task in await self.inbox_waiting():
-            peer = await self.owner_of(task)
-            if peer is None:
-                continue
-            with suppress(PeerUnavailable):
-                for row in await self.inbox_take(task):
-                    await peer.deliver(task, row.kind, row.body)
-                    await inbox.done(self.writer, [row.id])
+            for peer in await self._takers(task):
+                with suppress(PeerUnavailable):
+                    for row in await self.inbox_take(task):
+                        await peer.deliver(task, row.kind, row.body)
+                        await inbox.done(self.writer, [row.id])
+                    break
+
+    async def _takers(self, task: str) -> list[PeerLink]:
+        owner = await self.owner_of(task)
+        if owner is not None:
+            return [owner]
+        # Nobody here leads to an owner. Who could run it claims it for this, unless its owner lives after all.
+        sessions = await self.sessions.list()
+        ready = [each.session for each in sessions if each.evidence is None and each.ready and not each.draining]
+        return [each for each in self.links.values() if any(map(each.leads_to, ready))]
 
     async def _carry(self, task: str, kind: str, body: bytes) -> int:
         peer = await self.owner_of(task)

@@ -16,6 +16,7 @@ from bridge.quorum import Append, Appended, Claim, Granted, Refused
 from bridge.session import Renewal
 from sidecar.peers.handshake import Peer
 from sidecar.peers.shapes import Page
+from sidecar.peers.stands import Begun, Stand
 from sidecar.records import Caller, KeyRow, ListQuery, Riders, SessionCard, TaskView
 from sidecar.store import HandoffRow
 
@@ -75,6 +76,14 @@ class Handler(Protocol):
 
     async def card(self, peer: Peer, group: str, digest: bytes) -> bytes | None:
         """The card of a group's agents; None if it is the one whose digest this is, b"" if none is known here."""
+        ...
+
+    async def behind(self, peer: Peer, stands: Sequence[Stand]) -> list[str]:
+        """Of which of these handoffs this host has more committed."""
+        ...
+
+    async def begun(self, peer: Peer, after: int) -> Sequence[Begun]:
+        """What this host has heard of since a number of its own, oldest first."""
         ...
 
     def tail(self, peer: Peer, task: str, after: int) -> AsyncIterator[Sequence[Entry]]:

@@ -7,6 +7,7 @@ means may not be changed.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Generic, NamedTuple, TypeVar
 
 from msgspec import Meta
@@ -50,6 +51,7 @@ from sidecar.peers.shapes import (
     riders_of,
     riders_packed,
 )
+from sidecar.peers.stands import BEGUN_ANSWER, BEHIND_ANSWER, STANDS, Begun, Stand
 from sidecar.records import KeyRow, Riders, SessionCard, TaskView
 from sidecar.store import HandoffRow
 
@@ -266,5 +268,7 @@ LIST: Kind[TaskQuery, Page] = Kind("list", QUERY, PAGE, bulky=True)
 TAIL: Kind[TailAsk, list[Entry]] = Kind("tail", _TAIL, ENTRIES)
 DELIVER: Kind[Delivery, bytes] = Kind("deliver", _DELIVERY, OPAQUE, urgent=False)
 CARD: Kind[CardAsk, bytes | None] = Kind("card", _CARD, _CARD_ANSWER, bulky=True)
+BEHIND: Kind[Sequence[Stand], list[str]] = Kind("behind", STANDS, BEHIND_ANSWER)
+BEGUN: Kind[int, Sequence[Begun]] = Kind("begun", Codec(Whole, as_it_is, as_it_is), BEGUN_ANSWER)
 GOSSIP: Kind[bytes, bytes] = Kind("gossip", OPAQUE, OPAQUE)
 OTHER: Kind[Other, bytes] = Kind("other", _OTHER, OPAQUE)

@@ -7,7 +7,7 @@ never a refusal. The failure this prevents: a silent peer that is counted as one
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 
 from bridge.journal import Entry, Tip
 from bridge.quorum import Append, Appended, Claim, Granted, Refused
@@ -15,6 +15,7 @@ from bridge.session import Renewal
 from sidecar.peers import kinds
 from sidecar.peers.line import Line
 from sidecar.peers.shapes import Page, TaskQuery
+from sidecar.peers.stands import Begun, Stand
 from sidecar.records import NO_RIDERS, Caller, KeyRow, ListQuery, Riders, SessionCard, TaskView
 from sidecar.store import HandoffRow
 
@@ -77,6 +78,14 @@ class PeerLink(Line):
     async def card(self, group: str, digest: bytes) -> bytes | None:
         """The card of a group's agents; None if it is the one whose digest this is, b"" if none is known there."""
         return await self.ask(kinds.CARD, kinds.CardAsk(group, digest))
+
+    async def behind(self, stands: Sequence[Stand]) -> list[str]:
+        """Of which of these handoffs it has more committed."""
+        return await self.ask(kinds.BEHIND, stands)
+
+    async def begun(self, after: int) -> Sequence[Begun]:
+        """What it has heard of since a number of its own, oldest first; as much as one answer takes."""
+        return await self.ask(kinds.BEGUN, after)
 
     def tail(self, task: str, after: int) -> AsyncIterator[list[Entry]]:
         """Committed entries after a position, and all that follow.

@@ -16,10 +16,12 @@ from bridge.session import Renewal
 from sidecar.errors import PeerUnavailable
 from sidecar.peers.handshake import Peer
 from sidecar.peers.shapes import Page
+from sidecar.peers.stands import BEHIND_MAX, Begun, Stand
 from sidecar.records import Caller, KeyRow, ListQuery, Riders, SessionCard, TaskView
 from sidecar.runtime.cards import of_group
 from sidecar.store import HandoffRow
 from sidecar.store.localvoter import LocalVoter
+from sidecar.store.stands import begun_after, committed
 from sidecar.store.store import Store
 
 TAIL_ENTRIES = 500
@@ -99,6 +101,15 @@ class PeerService:
         """As it was kept last (``Cards.keep``)."""
         card = (await self._store.kept(of_group(group)) or "").encode()
         return card if not card or sha256(card).digest() != digest else None
+
+    async def behind(self, peer: Peer, stands: Sequence[Stand]) -> list[str]:
+        """By its own file."""
+        known = await committed(self._store.reads, [task for task, _ in stands])
+        return [task for task, seq in stands if known.get(task, 0) > seq]
+
+    async def begun(self, peer: Peer, after: int) -> Sequence[Begun]:
+        """By its own file."""
+        return await begun_after(self._store.reads, after, BEHIND_MAX)
 
     async def tail(self, peer: Peer, task: str, after: int) -> AsyncIterator[Sequence[Entry]]:
         """Committed entries, now and as they come."""

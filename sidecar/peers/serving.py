@@ -62,6 +62,8 @@ CALLS: Final[Mapping[str, tuple[Kind[Any, Any], Call]]] = {
             (kinds.ENTRIES_OF, lambda to, peer, ask: to.entries(peer, *ask)),
             (kinds.LIST, lambda to, peer, ask: to.list_tasks(peer, *ask)),
             (kinds.CARD, lambda to, peer, ask: to.card(peer, *ask)),
+            (kinds.BEHIND, lambda to, peer, ask: to.behind(peer, ask)),
+            (kinds.BEGUN, lambda to, peer, ask: to.begun(peer, ask)),
             (kinds.GOSSIP, lambda to, peer, ask: to.gossip(peer, ask)),
             (kinds.OTHER, lambda to, peer, ask: to.other(peer, *ask)),
         ],

@@ -56,17 +56,18 @@ class Mail:
         return not owner.working and not owner.rests
 
     async def brought(self, task: str, kind: str, body: bytes) -> int:
-        """Take in what another sidecar brings, if the handoff is owned here; else it is refused.
+        """Take in what another sidecar brings, if the handoff is owned here or this should own it; else refuse it.
 
         Returns:
             The journal position that it has led to.
 
         Raises:
-            Fenced: nobody here owns it.
+            Fenced: it is not owned here.
             StoreError: the outcome is unknown.
         """
-        owner = await self._ownership.own(task)
-        position = 0 if owner is None else await self._take(owner, InboxRow(0, task, kind, body))
+        row = InboxRow(0, task, kind, body)
+        owner = await self._ownership.own(task) or await self._claim_for(task, [row])
+        position = 0 if owner is None else await self._take(owner, row)
         if owner is None or not await owner.journal.written(position or None):
             raise Fenced(f"task {task} is not owned by sidecar {self._node.name}", "look who owns it now")
         return position or owner.journal.committed
@@ -92,6 +93,8 @@ class Mail:
             return None
         at_rest = row.terminal or row.state in (State.SUSPENDED, State.REVIEW)
         to_cancel = any(each.kind == "cancel" for each in waiting)
-        if to_cancel or (at_rest and await self._ownership.may_run()):
+        # What this session owns and has let go of is nobody else's to claim.
+        mine = row.owner == self._node.session and not row.released
+        if to_cancel or (at_rest and (mine or await self._ownership.may_run())):
             return await self._ownership.own(task, "inbox")
         return None

@@ -116,6 +116,10 @@ class Supervisor:
         for owner in list(self._ownership.owners.values()):
             owner.check_progress(node.config.agent.progress_limit_s)
 
+    async def learn(self, task: str) -> None:
+        """Find out how a handoff stands of which this host has missed something."""
+        self._act(task, self._settle(task, "behind", LEARN_AFTER_MS))
+
     async def _settle(self, task: str, reason: str, orphaned_ms: int) -> None:
         later_ms = await learn(self._ownership, task, reason, orphaned_ms)
         if later_ms:

@@ -25,6 +25,7 @@ from sidecar.peers.link import PeerLink
 from sidecar.peers.port import PeerPort
 from sidecar.peers.sealing import Identity
 from sidecar.peers.shapes import Page
+from sidecar.peers.stands import Begun, Stand
 from sidecar.records import Caller, KeyRow, ListQuery, Riders, SessionCard, TaskView
 from sidecar.store import HandoffRow
 
@@ -177,6 +178,14 @@ class Remembers:
     async def card(self, peer: Peer, group: str, digest: bytes) -> bytes | None:
         await self._began(peer, "card", (group, digest))
         return None if digest == b"d" * 32 else b'{"name":"north"}'
+
+    async def behind(self, peer: Peer, stands: Sequence[Stand]) -> list[str]:
+        await self._began(peer, "behind", stands)
+        return [task for task, committed in stands if committed < 3]
+
+    async def begun(self, peer: Peer, after: int) -> Sequence[Begun]:
+        await self._began(peer, "begun", after)
+        return [(after + 1, "t1", 5)]
 
     async def tail(self, peer: Peer, task: str, after: int) -> AsyncIterator[Sequence[Entry]]:
         await self._began(peer, "tail", after)

@@ -50,6 +50,8 @@ async def test_everything_that_may_be_asked_is_answered() -> None:
         assert [each.task_id for each in await to.keys("ab")] == [TASK]
         query = ListQuery(page_size=7)
         assert (await to.list_tasks(query, Caller("t", "p"), 5))[1:] == (1, (5, TASK))
+        assert await to.behind([("t1", 2), ("t2", 3)]) == ["t1"]
+        assert await to.begun(7) == [(8, "t1", 5)]
         assert await to.gossip(b"abc") == b"cba"
         assert await to.call("anything", b"\x00\xff") == b"\x00\xff"
         assert await to.read_prefix(TASK, Tip(FENCE, 9, "ab" * 32), 4) is None
@@ -57,8 +59,8 @@ async def test_everything_that_may_be_asked_is_answered() -> None:
         assert await to.read_prefix(TASK, tip_of(TASK, entries(9)), 4) == tuple(entries(12)[4:9])
         assert await to.entries(TASK, 3, 5, 100) == entries(12)[3:8]
         assert [name for name, _ in end.handler.asked] == [
-            "pre_vote", "claim", "append", "renew", "release", "deliver", "row", "view", "keys", "list", "gossip",
-            "anything", "read_prefix", "read_prefix", "entries",
+            "pre_vote", "claim", "append", "renew", "release", "deliver", "row", "view", "keys", "list", "behind",
+            "begun", "gossip", "anything", "read_prefix", "read_prefix", "entries",
         ]  # fmt: skip
         assert dict(end.handler.asked)["renew"] == (LIFE, CARD)
         assert dict(end.handler.asked)["list"] == (query, Caller("t", "p"), 5)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from functools import partial
 
+from sidecar.runtime.ownership import RESTING_KEPT_S
 from tests.hosts.peers import cluster, completed, verify
 from tests.integration.stage import Stage, message, wait_for
 from tests.integration.test_followups import asked
@@ -110,3 +111,35 @@ async def test_a_wish_to_cancel_that_comes_to_another_host_reaches_the_owner(sta
     await seen.ended()
     assert seen.state == "TASK_STATE_CANCELED"
     await verify(stage, hosts)
+
+
+async def test_an_answer_reaches_an_owner_that_has_long_had_nothing_to_do(stage: Stage) -> None:
+    a, b, _ = hosts = cluster(stage, [stage.agent("input") for _ in range(3)])
+    await stage.ready()
+    first = stage.send(a, "questions=1")
+    await asked(first, 1, 1)
+    await asyncio.sleep(2 * RESTING_KEPT_S)  # it is let go of, and costs its owner nothing
+    second = stage.send(b, "one", taskId=first.task_id)
+    await second.ended()
+    assert second.completed
+    stage.store = stage.directory / "a.db"
+    assert (await stage.kinds(first.task_id)).count("claimed") == 2, "it was not let go of"
+    await verify(stage, hosts)
+
+
+async def test_an_answer_at_a_gateway_reaches_whoever_can_run_the_task_after_its_owner_has_gone(
+    stage: Stage,
+) -> None:
+    agents = [stage.agent("input"), stage.agent("input")]
+    a, b, gate = hosts = cluster(stage, [*agents, None])
+    await stage.ready()
+    first = stage.send(gate, "questions=1")
+    await asked(first, 1, 1)
+    owner = 0 if agents[0].journal() else 1
+    hosts[owner].kill()
+    agents[owner].kill()
+    second = stage.send(gate, "one", taskId=first.task_id)
+    await second.ended()
+    assert second.completed
+    assert second.text == "1 answers, the last was one"
+    await verify(stage, [each for each in (a, b, gate) if each.alive])

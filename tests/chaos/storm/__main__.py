@@ -1,6 +1,6 @@
 """A storm from the command line.
 
-    python -m tests.chaos.storm --minutes 5 --seed 7 [--clients 20] [--gateways 2] [--undeclared] [--json FILE]
+    python -m tests.chaos.storm --minutes 5 --seed 7 [--clients 20] [--gateways 2] [--apart] [--undeclared]
 
 Prints its seed first (the same seed gives the same schedule of faults), then how it went. Exit status 1 if a
 promise was broken; its directory with history, logs and store is kept then.
@@ -28,13 +28,15 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=None, help="one by chance without it")
     parser.add_argument("--clients", type=int, default=20)
     parser.add_argument("--gateways", type=int, default=2, choices=(1, 2))
+    parser.add_argument("--apart", action="store_true", help="hosts with a store each, and one gateway: peers")
     parser.add_argument("--undeclared", action="store_true", help="agents that do not declare durability")
     parser.add_argument("--schedule", action="store_true", help="print the schedule of faults and stop")
     parser.add_argument("--json", type=Path, help="write everything that is reported to this file")
     parser.add_argument("--keep", action="store_true", help="keep the directory in any case")
     args = parser.parse_args()
     seed = random.randrange(10**6) if args.seed is None else args.seed
-    plan = Plan(seed, args.minutes * 60, args.clients, args.gateways, not args.undeclared)
+    gateways = 1 if args.apart else args.gateways  # three voters: each handoff is at every host
+    plan = Plan(seed, args.minutes * 60, args.clients, gateways, not args.undeclared, apart=args.apart)
     directory = Path(tempfile.mkdtemp(prefix=f"storm-{seed}-"))
     sys.stdout.write(f"storm: seed {seed}, {len(plan.faults())} faults planned; {directory}\n")
     sys.stdout.flush()

@@ -5,6 +5,7 @@ Shares nothing with the product. It must not judge.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
@@ -119,7 +120,7 @@ class Record:
         """Whether a process was in trouble at some time between."""
         return any(a <= end and begin <= b + slack for a, b in self._trouble.get(target, []))
 
-    def total_trouble(self, pairs: list[tuple[str, str]], begin: float, end: float) -> float:
+    def total_trouble(self, pairs: Sequence[tuple[str, ...]], begin: float, end: float) -> float:
         """The longest time in between in which no pair was whole."""
         cuts = sorted(
             {

@@ -18,6 +18,7 @@ from tests.chaos.storm import report
 from tests.chaos.storm.checker import BOUND_S, FINAL, judge
 from tests.chaos.storm.clients import STEPS, Board, StormClient
 from tests.chaos.storm.faults import Fault, schedule
+from tests.chaos.storm.files import disagreements
 from tests.chaos.storm.history import History, read
 from tests.chaos.storm.wire import Wire
 from tests.chaos.storm.world import World
@@ -40,6 +41,7 @@ class Plan:
         pace: mean seconds between faults.
         hold: stretches or shortens how long what is hit stays away.
         steps: how many steps the tasks have.
+        apart: each sidecar and the gateway is a host with a store of its own, and the others' peer.
     """
 
     seed: int
@@ -50,6 +52,7 @@ class Plan:
     pace: float = 1.5
     hold: float = 1.0
     steps: tuple[int, ...] = STEPS
+    apart: bool = False
 
     def faults(self) -> list[Fault]:
         """The schedule."""
@@ -69,7 +72,7 @@ async def storm(plan: Plan, directory: Path, *, loud: bool = False) -> Json:
     """
     logging.getLogger("httpx").setLevel(logging.WARNING)
     history = History(directory / "history.jsonl")
-    world = World(directory, history, gateways=plan.gateways, declared=plan.declared)
+    world = World(directory, history, gateways=plan.gateways, declared=plan.declared, apart=plan.apart)
     board = Board(world.gates, history, plan.seed, until=plan.seconds, steps=plan.steps)
     wrong: list[str] = []
     try:
@@ -96,7 +99,9 @@ async def storm(plan: Plan, directory: Path, *, loud: bool = False) -> Json:
     finally:
         await world.close()
         history.close()
-    wrong += world.wrong + world.samples.wrong() + await _verified(world.store)
+    for store in world.stores:
+        wrong += await _verified(store)
+    wrong += world.wrong + world.samples.wrong() + await asyncio.to_thread(disagreements, world.stores)
     return await asyncio.to_thread(_judged, plan, world, history.path, wrong)
 
 
@@ -143,7 +148,7 @@ async def _verified(store: Path) -> list[str]:
         stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
     )  # fmt: skip
     out, _ = await process.communicate()
-    return [] if process.returncode == 0 else [f"verify: {out.decode()[-1000:]}"]
+    return [] if process.returncode == 0 else [f"verify {store.name}: {out.decode()[-1000:]}"]
 
 
 async def _tell(board: Board, world: World) -> None:

@@ -42,11 +42,15 @@ class World:
         history: what happens is written there.
         gateways: one or two.
         declared: the agents' card declares the durability extension.
+        apart: every sidecar is a host of its own, with a store of its own; they are peers.
     """
 
-    def __init__(self, directory: Path, history: History, *, gateways: int = 2, declared: bool = True) -> None:
+    def __init__(
+        self, directory: Path, history: History, *, gateways: int = 2, declared: bool = True, apart: bool = False
+    ) -> None:
         self.directory, self.history = directory, history
-        self.store = directory / "journal.db"
+        names = [*SIDECARS, *(STEADY_GATE, FRAIL_GATE)[:gateways]]
+        self._peer_ports = {name: free_port() for name in names} if apart else {}
         self.samples = Samples()
         self.faults: dict[str, int] = {}
         self.skipped = 0
@@ -62,6 +66,11 @@ class World:
             self._add(self._sidecar(sidecar, agent=actor.url, drain_s=DRAIN_S))
         for gate in (STEADY_GATE, FRAIL_GATE)[:gateways]:
             self._add(self._sidecar(gate, agent="", gateway=True, drain_s=DRAIN_S / 2))
+
+    @property
+    def stores(self) -> list[Path]:
+        """The files of all hosts."""
+        return [self.directory / f"{name}.db" for name in self._peer_ports or ("journal",)]
 
     @property
     def gates(self) -> dict[str, str]:
@@ -87,7 +96,8 @@ class World:
             for name, process in self.processes.items():
                 if process.alive:
                     self.samples.take(self.history.now(), name, process.pid)
-            self.samples.wal(self.history.now(), self.store)
+            for store in self.stores:
+                self.samples.wal(self.history.now(), store)
 
     async def stop(self) -> None:
         """SIGTERM everything at the end, sidecars first; whatever does not go is named in ``wrong``."""
@@ -185,10 +195,14 @@ class World:
         return Actor(name, port, command if declared else [*command, "--undeclared"], self.directory, RPC_PATH)
 
     def _sidecar(self, name: str, **options: object) -> SidecarProcess:
+        store = self.directory / f"{name if self._peer_ports else 'journal'}.db"
         given = {
-            "name": name, "port": free_port(), "control_port": free_port(), "store": f"sqlite:///{self.store}",
+            "name": name, "port": free_port(), "control_port": free_port(), "store": f"sqlite:///{store}",
             "takeover__attempts_max": 1000, **options,
         }  # fmt: skip
+        if self._peer_ports:
+            given["peers"] = ",".join(f"http://127.0.0.1:{port}" for port in self._peer_ports.values())
+            given["peer_port"] = self._peer_ports[name]
         settings = {key: str(value) for key, value in given.items()}
         return SidecarProcess(name, settings, self.directory, RPC_PATH)
 
