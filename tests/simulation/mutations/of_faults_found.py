@@ -19,7 +19,8 @@ FAULTS_FOUND = (
                 "list(proposed)",
             ),
         ),
-        Worlds(on=("move",), having={"voters": 3}),
+        Worlds(story="voters_change"),
+        seeds_max=20,
     ),
     Mutation(
         "members that are lost keep a new list from being used",
