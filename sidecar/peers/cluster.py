@@ -7,6 +7,7 @@ prevents: parts of one sidecar that know different peers.
 from __future__ import annotations
 
 import asyncio
+import ipaddress
 import logging
 import socket
 from collections.abc import Awaitable, Callable
@@ -75,7 +76,7 @@ class Cluster:
         self.links = [PeerLink(url, self._side, observer, on_change=self._changed) for url in config.peer_urls]
         self.reach = Reach(store.voter_id, config.name, self.links)
         self._sessions = ClusterSessions(
-            self._heard, self._voters, self._sets, store, self._url(), self.reach.missing
+            self._heard, self._voters, self._sets, store, self._url, self.reach.missing
         )
 
     async def begin(self, role: str) -> Session:
@@ -152,8 +153,11 @@ class Cluster:
         return Side(identity, config.cluster_secret.encode())
 
     def _url(self) -> str:
+        """Where the others reach this sidecar: as it is configured, once that was seen to lead back here."""
+        known = next((link.url for link in self.links if link.itself), "")
         host, port = self._listener.getsockname()[:2]
-        return f"http://{host}:{port}"
+        everywhere = ipaddress.ip_address(host).is_unspecified  # an address to listen on, for nobody to call
+        return known or ("" if everywhere else f"http://{f'[{host}]' if ':' in host else host}:{port}")
 
     def _now_ms(self) -> int:
         return int(self._clock.monotonic() * 1000)

@@ -55,7 +55,7 @@ class ClusterSessions:
         voters: whoever can be asked, by voter id; it changes as peers become known.
         sets: whose majorities make the session live as a whole; none while there is no member list yet.
         keeping: this sidecar's own store.
-        peer_url: where other sidecars reach this one.
+        peer_url: where other sidecars reach this one, "" until that is known.
         missing: who is not reached and why not, for people.
     """
 
@@ -65,14 +65,14 @@ class ClusterSessions:
         voters: Mapping[str, RemoteVoter],
         sets: Callable[[], Sequence[Voters]],
         keeping: Keeping,
-        peer_url: str = "",
+        peer_url: Callable[[], str] = str,
         missing: Callable[[], str] = str,
     ) -> None:
-        self._missing = missing
+        self._missing, self._peer_url = missing, peer_url
         self._heard, self._voters, self._sets, self._keeping = heard, voters, sets, keeping
         self._own = rules.OwnSession("", heard.ttl_ms, heard.margin_ms)
         self._word = rules.Renewal("", 0, "")
-        self._card = SessionCard("", "", 0, peer_url=peer_url)
+        self._card = SessionCard("", "", 0)
         self._over = self._superseded = False
         self._asking: dict[str, asyncio.Task[None]] = {}
         self._yes: set[str] = set()
@@ -100,8 +100,8 @@ class ClusterSessions:
         session = secrets.token_hex(16)
         self._word = rules.Renewal(name, incarnation, session)
         self._own = rules.OwnSession(session, self._heard.ttl_ms, self._heard.margin_ms)
-        self._card = replace(
-            self._card, name=name, session=session, incarnation=incarnation, group=group, role=role, url=url
+        self._card = SessionCard(
+            name, session, incarnation, group=group, role=role, url=url, peer_url=self._peer_url()
         )
         self._over = self._superseded = False
         self._renew_everywhere()
@@ -119,7 +119,9 @@ class ClusterSessions:
         if self._superseded or self._over or session.session != self._word.session:
             return Renewal.FENCED
         group = self._card.group if group is None else group
-        self._card = replace(self._card, ready=ready, draining=draining, capacity=capacity, group=group)
+        self._card = replace(
+            self._card, ready=ready, draining=draining, capacity=capacity, group=group, peer_url=self._peer_url()
+        )
         self._yes, self._no = set(), set()
         self._renew_everywhere()
         with suppress(TimeoutError):

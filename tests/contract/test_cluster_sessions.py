@@ -43,7 +43,11 @@ class Host:
         assert isinstance(heard, Heard)
         self.heard, self.cluster, self.place = heard, cluster, place
         self.sessions = ClusterSessions(
-            heard, self.voters, lambda: (cluster.names,), cluster.stores[place], peer_url=f"http://peer{place}"
+            heard,
+            self.voters,
+            lambda: (cluster.names,),
+            cluster.stores[place],
+            peer_url=lambda: f"http://peer{place}",
         )
         self.session = Session("", "", 0)
 

@@ -74,6 +74,7 @@ async def test_all_hosts_show_one_cluster_and_who_owns_what(stage: Stage) -> Non
         assert {name: one["address"] for name, one in members.items()} == addresses
         assert {one["name"] for one in found["sessions"] if one["lives"] and one["ready"]} == {"a", "b", "c"}
         assert {one["url"] for one in found["sessions"]} == {one.url for one in hosts}
+        assert {one["peer_url"] for one in found["sessions"]} == {address(one) for one in hosts}
         seen.append((found["cluster"], {name: one["voter"] for name, one in members.items()}))
         assert await gauges(stage, each) == ALL_WELL
     assert seen[0] == seen[1] == seen[2]
@@ -83,6 +84,19 @@ async def test_all_hosts_show_one_cluster_and_who_owns_what(stage: Stage) -> Non
     assert "\x1b" not in out
     stage.go()
     await working.ended()
+
+
+async def test_who_listens_everywhere_says_where_the_others_reach_it(stage: Stage) -> None:
+    everywhere: dict[str, Any] = {"peer_host": "0.0.0.0", "cluster_secret": "known to all three of these hosts"}
+    hosts = cluster(stage, [stage.agent("long") for _ in range(3)], **everywhere)
+    await stage.ready()
+    for each in hosts:
+
+        async def told(host: SidecarProcess = each) -> bool:
+            sessions = (await report(host))[1]["sessions"]
+            return {one["peer_url"] for one in sessions} == {address(one) for one in hosts}
+
+        await wait_for(told)
 
 
 async def test_a_host_that_is_away_and_a_majority_that_is_away(stage: Stage) -> None:
