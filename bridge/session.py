@@ -58,10 +58,19 @@ class SessionsHeard:
         booted_ms: when this voter began to listen.
         ttl_ms: how long a renewal lasts.
         margin_ms: what is added to it.
+        refused_is_dead: see ``may_claim``.
     """
 
-    def __init__(self, booted_ms: int, ttl_ms: int = LEASE_TTL_MS, margin_ms: int = LEASE_MARGIN_MS) -> None:
+    def __init__(
+        self,
+        booted_ms: int,
+        ttl_ms: int = LEASE_TTL_MS,
+        margin_ms: int = LEASE_MARGIN_MS,
+        *,
+        refused_is_dead: bool = False,
+    ) -> None:
         self._booted_ms, self._ttl_ms, self._margin_ms = booted_ms, ttl_ms, margin_ms
+        self._refused_is_dead = refused_is_dead
         self._leases: dict[str, Lease] = {}
         self._newest: dict[str, Renewal] = {}
         self._released: dict[str, str] = {}
@@ -104,7 +113,8 @@ class SessionsHeard:
         if lease is None and self._forgetful(now_ms):
             # It may have been renewed here in the life before: until that has run out, as if at this boot.
             lease = Lease(holder, self._booted_ms, self._ttl_ms, self._margin_ms)
-        return not may_claim(lease, self._over.get(holder, evidence), now_ms)
+        evidence = self._over.get(holder, evidence)
+        return not may_claim(lease, evidence, now_ms, refused_is_dead=self._refused_is_dead)
 
     def _newest_life(self, renewal: Renewal, now_ms: int) -> bool:
         newest = self._newest.get(renewal.member)

@@ -68,7 +68,8 @@ class Cluster:
     ) -> None:
         self.store = store
         self._config, self._observer, self._clock, self._listener = config, observer, clock, listener
-        self._heard = Heard(self._now_ms, config.lease.ttl_ms, config.lease.margin_ms)
+        lease, proof = config.lease, config.takeover.refused_is_dead
+        self._heard = Heard(self._now_ms, lease.ttl_ms, lease.margin_ms, refused_is_dead=proof)
         self._local = store.local_voter(self._heard)
         self._voters: dict[str, RemoteVoter] = {store.voter_id: self._local}
         self._peers: dict[str, PeerLink] = {}
@@ -174,6 +175,8 @@ class Cluster:
         if line.connected:
             self._sessions.met(line.voter)
             self._behind.look()
+        elif line.deserted and line.peer is not None:
+            self._heard.refused(line.peer.identity.session)
         else:  # nobody hears from its session, or this host does not: what that owner owes is asked of the others
             lease = self._config.lease
             self._behind.look((lease.ttl_ms + lease.margin_ms) / 1000)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from bridge.lease import LEASE_MARGIN_MS, LEASE_TTL_MS
+from bridge.lease import LEASE_MARGIN_MS, LEASE_TTL_MS, Evidence
 from bridge.session import Renewal, SessionsHeard
 from sidecar.records import SessionCard
 from sidecar.store.sessionrow import SessionRow
@@ -27,6 +27,7 @@ class _Known:
     heard_ms: int
     fenced: bool = False
     released: bool = False
+    refused: bool = False
 
 
 class Heard:
@@ -36,13 +37,20 @@ class Heard:
         now_ms: this host's monotonic clock, in milliseconds.
         ttl_ms: how long a renewal lasts.
         margin_ms: what is added to it here, and subtracted by the owner.
+        refused_is_dead: who listens no more at its address is gone (``lease.may_claim``).
     """
 
     def __init__(
-        self, now_ms: Callable[[], int], ttl_ms: int = LEASE_TTL_MS, margin_ms: int = LEASE_MARGIN_MS
+        self,
+        now_ms: Callable[[], int],
+        ttl_ms: int = LEASE_TTL_MS,
+        margin_ms: int = LEASE_MARGIN_MS,
+        *,
+        refused_is_dead: bool = False,
     ) -> None:
         self.now_ms, self.ttl_ms, self.margin_ms = now_ms, ttl_ms, margin_ms
-        self._rules = SessionsHeard(now_ms(), ttl_ms, margin_ms)
+        self._rules = SessionsHeard(now_ms(), ttl_ms, margin_ms, refused_is_dead=refused_is_dead)
+        self._refused_is_dead = refused_is_dead
         self._known: dict[str, _Known] = {}
         self._newest: dict[str, SessionCard] = {}
         self._listeners: list[Callable[[], None]] = []
@@ -65,7 +73,16 @@ class Heard:
 
     def blocks(self, holder: str, candidate: str) -> bool:
         """Whether a session stands in the way of another's claim."""
-        return self._rules.blocks(holder, candidate, self.now_ms())
+        known = self._known.get(holder)
+        evidence = Evidence.REFUSED if known is not None and known.refused else None
+        return self._rules.blocks(holder, candidate, self.now_ms(), evidence)
+
+    def refused(self, session: str) -> None:
+        """Nobody listens at the address where this session was; if the operator says so, that proves its end."""
+        known = self._known.get(session)
+        if known is not None and self._refused_is_dead and not known.refused:
+            known.refused = True
+            self._tell()
 
     def told(self, card: SessionCard, age_ms: int) -> None:
         """Another host has heard of a session: worth knowing, and nothing that this host's voter answers for."""
@@ -99,6 +116,7 @@ class Heard:
             self._begun(card)
             self._forget()
         else:
+            known.refused = known.refused and at_ms <= known.heard_ms
             known.card, known.heard_ms = card, max(known.heard_ms, at_ms)
 
     def _begun(self, card: SessionCard) -> None:
@@ -131,4 +149,5 @@ def _row(known: _Known, now_ms: int) -> SessionRow:
     return SessionRow(
         card.session, card.name, card.incarnation, card.group, card.role, card.url, card.peer_url, card.ready,
         card.draining, card.capacity, max(0, now_ms - known.heard_ms), True, False, known.fenced, known.released,
+        known.refused,
     )  # fmt: skip

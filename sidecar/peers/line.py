@@ -52,13 +52,14 @@ class Line:
         observer: counts.
         timeout_s: how long an answer may take, from when its ask was sent.
         ssl_context: for TLS, if the URL says https.
-        on_change: called when it is connected, and when it is not any more.
+        on_change: called when it is connected, when it is not any more, and when nobody listens there.
 
     Attributes:
         url: as given.
         peer: who answered last, None before the first contact.
         problem: why it is not connected, "" while it is.
         itself: it led back to this sidecar.
+        deserted: nobody listened there when it was dialled last.
     """
 
     def __init__(
@@ -74,7 +75,7 @@ class Line:
         self.url = url
         self.peer: Peer | None = None
         self.problem = "not dialled yet"
-        self.itself = False
+        self.itself = self.deserted = False
         self._side, self._observer, self._ssl, self._on_change = side, observer, ssl_context, on_change
         self._timeout_s = timeout_s
         self._voter = ""
@@ -199,6 +200,9 @@ class Line:
                 raise Rejected(Rejection.CROWDED, told=True) from None
             raise Broken(f"it answers with status {error.status}: no sidecar's peer port is there") from None
         except aiohttp.ClientConnectorError as error:
+            deserted, self.deserted = self.deserted, isinstance(error.os_error, ConnectionRefusedError)
+            if self.deserted and not deserted:
+                self._changed()
             raise Broken(_unconnected(error)) from None
         except TimeoutError:
             raise Broken("it does not answer in time", silent=True) from None
@@ -206,7 +210,7 @@ class Line:
             raise Broken(str(error) or type(error).__name__) from None
 
     def _up(self, *, anew: bool) -> None:
-        self.problem, self.itself = "", False
+        self.problem, self.itself, self.deserted = "", False, False
         self._observer.count("peers.connected")
         self._outage.up(self.name, time.monotonic(), anew=anew)
         self._changed()

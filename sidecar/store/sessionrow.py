@@ -49,6 +49,7 @@ class SessionRow:
         lock_free: no process holds its lock file, or there is none and it did not renew in time: it is gone.
         fenced: a newer session of its name was registered.
         released: it said that it is leaving.
+        refused: nobody listens at its address any more, and the operator says that this proves its end.
     """
 
     session: str
@@ -66,6 +67,7 @@ class SessionRow:
     lock_free: bool
     fenced: bool
     released: bool
+    refused: bool = False
 
     @property
     def evidence(self) -> Evidence | None:
@@ -74,4 +76,6 @@ class SessionRow:
             return Evidence.RELEASED
         if self.fenced:
             return Evidence.NEWER_BOOT
-        return Evidence.LOCK_FREED if self.lock_free or not self.this_boot else None
+        if self.lock_free or not self.this_boot:
+            return Evidence.LOCK_FREED
+        return Evidence.REFUSED if self.refused else None

@@ -167,3 +167,11 @@ def test_no_majority_lets_a_takeover_pass_while_the_owner_may_act(delay_ms: int,
         assert not (acting and len(free) >= 2)
     assert len(free) == 3
     assert acted or delay_ms >= 2_700
+
+
+@pytest.mark.parametrize(("proves", "blocks"), [(False, True), (True, False)])
+def test_a_refused_connection_proves_death_only_where_the_operator_says_so(proves: bool, blocks: bool) -> None:
+    sessions = SessionsHeard(0, refused_is_dead=proves)
+    sessions.renewed(Renewal("a", 1, "s1"), 10_000)
+    assert sessions.blocks("s1", "s2", 10_001)
+    assert sessions.blocks("s1", "s2", 10_001, Evidence.REFUSED) == blocks
