@@ -89,7 +89,8 @@ def show(screen: Screen, report: Report, *, everything: bool = False) -> int:
         f"{paint(name, _BOLD, on=screen.colour)}  {formed}, as {report['sidecar']} sees it at {report['at']}"
     )
     screen.line()
-    _table(screen, ("MEMBER", "VOTER", "LIST", "ADDRESS", "REACHED"), map(_member, report["members"]))
+    members = [_member(each, formed=bool(report["list"])) for each in report["members"]]
+    _table(screen, ("MEMBER", "VOTER", "LIST", "ADDRESS", "REACHED"), members)
     shown = [each for each in report["sessions"] if each["lives"] or not each["over"] or everything]
     screen.line()
     _table(screen, ("SIDECAR", "SESSION", "HEARD", "STATE", "ROLE", "GROUP", "URL"), map(_session, shown))
@@ -111,13 +112,16 @@ def show(screen: Screen, report: Report, *, everything: bool = False) -> int:
     return OK if report["well"] else WRONG
 
 
-def _member(each: Report) -> tuple[Row, str]:
+def _member(each: Report, *, formed: bool) -> tuple[Row, str]:
     address = "(this sidecar)" if each["itself"] else each["address"] or "-"
     reached = "yes" if each["reached"] else f"no: {each['why']}"
-    stands = reached if each["member"] or not each["voter"] else f"{reached}, but is no member"
+    stranger = formed and each["voter"] and not each["member"]
     version = "-" if each["list"] is None else str(each["list"])
-    row = (each["name"] or "?", each["voter"][:_ID_SHOWN] or "?", version, address, stands)
-    return row, "" if each["reached"] and (each["member"] or not each["list"]) else _RED
+    row = (
+        each["name"] or "?", each["voter"][:_ID_SHOWN] or "?", version, address,
+        f"{reached}, but is no member" if stranger else reached,
+    )  # fmt: skip
+    return row, _RED if stranger or not each["reached"] else ""
 
 
 def _session(each: Report) -> tuple[Row, str]:

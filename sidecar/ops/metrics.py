@@ -67,6 +67,9 @@ COUNTERS: tuple[Metric, ...] = (
         "peers.refused", "connections between sidecars that were refused, by who dialled and why", ("side", "code")
     ),
     Metric("peers.malformed", "messages of peers that were not what they should be, by what was wrong", ("code",)),
+    Metric(
+        "peers.unfit", "asks of peers for another voter, by another member list or of another cluster", ("code",)
+    ),
     Metric("peers.busy", "asks of peers that were put off because too much was unanswered"),
 )
 TIMES: tuple[Metric, ...] = (

@@ -25,6 +25,7 @@ from sidecar.peers.heard import Heard
 from sidecar.peers.line import Line
 from sidecar.peers.link import PeerLink
 from sidecar.peers.members import Members
+from sidecar.peers.misfits import Misfits
 from sidecar.peers.port import PeerPort
 from sidecar.peers.quorum import QuorumVoter
 from sidecar.peers.reach import Reach
@@ -92,6 +93,7 @@ class Cluster:
         )
         read = store.reads.entries
         self.members = Members(store.voter_id, config.name, session.session, read, self.reach, self._clock)
+        await self.members.look()  # who is met is told to which cluster this sidecar belongs
         circle = Circle(session.session, store.voter_id, self._voters, self._sessions, self._now_ms)
         self._quorum = QuorumVoter(circle, self.members, read)
         self._sessions.on_contact(self._quorum.contact)
@@ -119,7 +121,8 @@ class Cluster:
         await asyncio.shield(self._talking)
 
     async def _talk(self, deliver: Callable[[str, str, bytes], Awaitable[int]]) -> None:
-        service = PeerService(self._local, self.store, deliver)
+        misfits = Misfits(self.store.voter_id, lambda: self.members.cluster, self._observer)
+        service = PeerService(self._local, self.store, deliver, misfits)
         port = PeerPort(service, self._side, self._observer)
         async with asyncio.TaskGroup() as group:
             for link in self.links:

@@ -5,8 +5,8 @@ has met everybody claims it and begins it, one after the other in the order of t
 the next brings it to its end. Nothing is placed before it is committed here.
 
 This file must not know how a claim or an append travels. The failures it prevents: two lists of one cluster,
-formed by hosts that had met different ones; and a handoff that is placed by a list that was heard of and is not
-held.
+formed by hosts that had met different ones; a list that a host forms with members of another cluster; and a
+handoff that is placed by a list that was heard of and is not held.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from bridge.placement import MEMBERS, MemberList, chosen, member_list, placed
 from bridge.quorum import Append, Claim, Refused
 from bridge.voterset import Voters, VoterSets
 from sidecar.errors import StoreError, StoreUnavailable
-from sidecar.peers.reach import ID_SHOWN, Reach
+from sidecar.peers.reach import CLUSTER_ID, ID_SHOWN, Reach
 from sidecar.ports import Clock, Voter
 from sidecar.records import Json
 from sidecar.trouble import Trouble
@@ -71,8 +71,7 @@ class Members:
         self._met_at: float | None = None
         self._known_at: float | None = None
         self._n = self._version_told = 0
-        self._failed = ""
-        self._outside = False
+        self._failed = self._elsewhere = ""
         self._unformed, self._wrong = Trouble(TOLD_AFTER_S), Trouble()
 
     @property
@@ -104,14 +103,14 @@ class Members:
         """Look at this host's copy of the list, and form it where there is none."""
         while True:
             try:
-                await self._look()
+                await self.look()
                 if not self.formed:
                     await self._form(voter)
                 self._tell()
             except StoreError as error:
                 self._failed = str(error)
                 log.debug("the member list could not be read or formed and will be tried again: %s", error)
-            await asyncio.sleep(LOOK_FORMED_S if self.formed or self._outside else LOOK_S)
+            await asyncio.sleep(LOOK_FORMED_S if self.list.members or self._elsewhere else LOOK_S)
 
     def _formed(self) -> MemberList:
         if not self.list.members:
@@ -119,11 +118,16 @@ class Members:
             raise StoreUnavailable("This cluster takes no work yet: it is not formed", "ask again in a moment")
         return self.list
 
-    async def _look(self) -> None:
+    async def look(self) -> None:
+        """Read this host's copy of the list.
+
+        Raises:
+            StoreError: it cannot be read.
+        """
         entries = await self._read(MEMBERS, 0, 1000)
         if entries:
             self.list = member_list(entries, entries[-1].seq)
-            self.cluster = entries[0].hash[:32]
+            self.cluster = entries[0].hash[:CLUSTER_ID]
             self._sets = VoterSets(((),)).follow(entries).needed(entries[-1].seq)
         self._judge(self._reach.met())
 
@@ -133,7 +137,7 @@ class Members:
         if not members:
             self.problem = self._why_unformed(met)
         elif not self.formed:
-            self.problem = self._why_outside()
+            self.problem = self._no_member(self.cluster)
         elif met is not None and (others := [each for each in met if each not in members]):
             self.doubt = (
                 f"--peers leads to what is no member of this cluster: {self._reach.all_called(others)}; its file "
@@ -146,25 +150,34 @@ class Members:
                 "among them; give every sidecar the addresses of all members"
             )
 
-    def _left_out(self, entries: list[Entry]) -> bool:
-        return bool(entries) and self._me not in member_list(entries, entries[-1].seq).members
-
-    def _why_outside(self) -> str:
-        return (
-            f"the voter of this store ({self._me[:ID_SHOWN]}) is not a member of its cluster: its file is new "
-            "or a copy; start it on the file that it had; if that is lost, the other members go on without it"
-        )
-
     def _why_unformed(self, met: Sequence[str] | None) -> str:
-        if self._outside:
-            return self._why_outside()
         if self._reach.alone:
             return "--peers names only this sidecar itself: give every sidecar the addresses of all members"
+        if self._elsewhere:
+            return self._elsewhere
         if met is None:
             return f"{_UNMET}: {self._reach.unmet()}"
         return "its members have met and are writing down who they are" + (
             f": {self._failed}" if self._failed else ""
         )
+
+    def _no_member(self, cluster: str) -> str:
+        return (
+            f"the voter of this store ({self._me[:ID_SHOWN]}) is not a member of cluster {cluster[:ID_SHOWN]}: "
+            "its file is new or a copy; start it on the file that it had; if that is lost, the other members go "
+            "on without it"
+        )
+
+    async def _settled_elsewhere(self) -> str:
+        """Why this host has no list to form, by what those say who hold one; "" if it may."""
+        held = [(link, said) for link, said in await self._reach.lists() if said.cluster]
+        clusters = {said.cluster: link for link, said in held}
+        if len(clusters) > 1:
+            named = ", ".join(f"{link.name} to {each[:ID_SHOWN]}" for each, link in clusters.items())
+            return f"the configured peers belong to different clusters ({named}): give --peers the members of one"
+        if any(said.list is not None and self._me in said.list.members for _, said in held):
+            return ""  # who formed it was gone before this host heard of it
+        return self._no_member(next(iter(clusters))) if clusters else ""
 
     def _tell(self) -> None:
         """The log hears who the members are, once, and what is wrong, in time."""
@@ -202,8 +215,8 @@ class Members:
         if now - self._met_at < ids.index(self._me) * TURN_S:
             return
         # A list without this voter is not this voter's to write in: its claims would follow one another for ever.
-        self._outside = self._left_out(await self._reach.told(MEMBERS))
-        if self._outside:
+        self._elsewhere = await self._settled_elsewhere()
+        if self._elsewhere:
             return
         self._sets = self._sets or (ids,)
         self._n += 1
@@ -212,7 +225,7 @@ class Members:
             self._n = max(self._n, answer.promised.n)
             return
         log_so_far = await voter.read(MEMBERS, 0, answer.tip.seq)
-        if self._left_out(log_so_far):
+        if log_so_far and self._me not in member_list(log_so_far, log_so_far[-1].seq).members:
             return
         fence, tip = Fence(self._n, self._session), tip_of(MEMBERS, log_so_far)
         drafts = [Draft(Kind.CLAIMED, write({"owner": self._name, "attempt": 0, "reason": "members"}))]

@@ -7,14 +7,36 @@ say who is missing.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
-from contextlib import suppress
+from typing import NamedTuple
 
-from bridge.journal import Entry
+from bridge.errors import BridgeError
+from bridge.placement import MEMBERS, MemberList, member_list
 from sidecar.errors import PeerUnavailable
 from sidecar.peers.link import PeerLink
 
 ID_SHOWN = 8
+ASK_S = 1.0
+"""How long a peer is given to say which member list it holds: somebody waits."""
+
+LIST_ENTRIES = 1000
+CLUSTER_ID = 32
+"""A cluster is named by so much of the hash of its list's first entry."""
+
+
+class Held(NamedTuple):
+    """The member list that a peer holds.
+
+    Attributes:
+        list: version 0 where it holds none; None where that is not known.
+        cluster: "" where it holds none.
+        why: it is not known.
+    """
+
+    list: MemberList | None
+    cluster: str = ""
+    why: str = ""
 
 
 class Reach:
@@ -56,13 +78,10 @@ class Reach:
         """Who is not reached now and why not, for people; "" if everybody is."""
         return "; ".join(f"{link.name} {link.problem}" for link in self.others if not link.connected)
 
-    async def told(self, task: str) -> list[Entry]:
-        """Committed entries of a journal, as the first of them that has any tells; [] where none does."""
-        for link in self.others:
-            with suppress(PeerUnavailable):
-                if entries := await link.entries(task):
-                    return entries
-        return []
+    async def lists(self) -> list[tuple[PeerLink, Held]]:
+        """The member list of each other peer, as it says itself, all asked at once."""
+        links = self.others
+        return [*zip(links, await asyncio.gather(*map(_held, links)), strict=True)]
 
     def called(self, voter: str) -> str:
         """A voter by the name of its sidecar and where that is, for people."""
@@ -76,3 +95,20 @@ class Reach:
     def all_called(self, voters: Sequence[str]) -> str:
         """The same for several."""
         return ", ".join(self.called(voter) for voter in voters)
+
+
+async def _held(link: PeerLink) -> Held:
+    if not link.connected:
+        return Held(None, why=link.problem)
+    try:
+        async with asyncio.timeout(ASK_S):
+            entries = await link.entries(MEMBERS, 0, LIST_ENTRIES)
+        if not entries:
+            return Held(MemberList(0, ()))
+        return Held(member_list(entries, entries[-1].seq), entries[0].hash[:CLUSTER_ID])
+    except TimeoutError:
+        return Held(None, why=f"is connected and has not answered within {ASK_S:g} s")
+    except PeerUnavailable as error:
+        return Held(None, why=f"is connected and does not answer: {error}")
+    except BridgeError as error:
+        return Held(None, why=f"holds a member list that is none: {error}")

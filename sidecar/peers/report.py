@@ -7,27 +7,19 @@ operator who has to compare the logs of all hosts to learn why a cluster takes n
 
 from __future__ import annotations
 
-import asyncio
 from collections import Counter
 from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import NamedTuple
 
-from bridge.errors import BridgeError
 from bridge.gist import WORKING
-from bridge.placement import MEMBERS, member_list
-from sidecar.errors import PeerUnavailable
 from sidecar.peers.clusterstore import ClusterStore
 from sidecar.peers.link import PeerLink
 from sidecar.peers.members import Members
-from sidecar.peers.reach import Reach
+from sidecar.peers.reach import ID_SHOWN, Held, Reach
 from sidecar.records import Json
 from sidecar.store import SessionRow
 
-ASK_S = 1.0
-"""How long a peer is given to answer: an operator waits."""
-
-LIST_ENTRIES = 1000
 _STATES = frozenset(map(str, WORKING))
 
 
@@ -37,14 +29,6 @@ class Gauge(NamedTuple):
     name: str
     text: str
     value: Callable[[], float]
-
-
-class _Held(NamedTuple):
-    """The member list that a peer holds; ``why`` says why that is not known."""
-
-    version: int | None = None
-    cluster: str = ""
-    why: str = ""
 
 
 class Report:
@@ -77,12 +61,11 @@ class Report:
         Raises:
             StoreError: the own file cannot be read.
         """
-        links = self._reach.others
-        held, rows = await asyncio.gather(*(self._asked(link) for link in links)), self._sessions()
-        members = [self._itself(), *(self._peer(link, said) for link, said in zip(links, held, strict=True))]
+        held, rows = await self._reach.lists(), self._sessions()
+        members = [self._itself(), *(self._peer(link, said) for link, said in held)]
         named = {each["voter"] for each in members}
         strangers = [self._unknown(voter) for voter in self._members.list.members if voter not in named]
-        wrong = self._wrong(links, held)
+        wrong = self._wrong(held)
         return {
             "at": f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}",
             "sidecar": self._name,
@@ -130,22 +113,6 @@ class Report:
     def _lives(self, row: SessionRow) -> bool:
         return row.evidence is None and row.age_ms < self._patience_ms
 
-    async def _asked(self, link: PeerLink) -> _Held:
-        if not link.connected:
-            return _Held(why=link.problem)
-        try:
-            async with asyncio.timeout(ASK_S):
-                entries = await link.entries(MEMBERS, 0, LIST_ENTRIES)
-        except TimeoutError:
-            return _Held(why=f"is connected and has not answered within {ASK_S:g} s")
-        except PeerUnavailable as error:
-            return _Held(why=f"is connected and does not answer: {error}")
-        try:
-            version = member_list(entries, entries[-1].seq).version if entries else 0
-        except BridgeError as error:
-            return _Held(why=f"holds a member list that is none: {error}")
-        return _Held(version, entries[0].hash[:32] if entries else "")
-
     def _itself(self) -> Json:
         voter = self._store.voter_id
         return {
@@ -153,11 +120,12 @@ class Report:
             "member": voter in self._members.list.members, "list": self._members.list.version,
         }  # fmt: skip
 
-    def _peer(self, link: PeerLink, held: _Held) -> Json:
+    def _peer(self, link: PeerLink, held: Held) -> Json:
         return {
             "name": link.peer.identity.member if link.peer is not None else "", "voter": link.voter,
             "address": link.url, "itself": False, "reached": not held.why, "why": held.why,
-            "member": link.voter in self._members.list.members, "list": held.version,
+            "member": link.voter in self._members.list.members,
+            "list": None if held.list is None else held.list.version,
         }  # fmt: skip
 
     def _unknown(self, voter: str) -> Json:
@@ -190,17 +158,15 @@ class Report:
             })  # fmt: skip
         return sorted(found, key=lambda each: (each["name"], each["session"]))
 
-    def _wrong(self, links: list[PeerLink], held: list[_Held]) -> list[str]:
+    def _wrong(self, held: list[tuple[PeerLink, Held]]) -> list[str]:
         members = self._members
         wrong = [each for each in (members.problem, members.doubt) if each]
-        wrong += [f"{link.name} {said.why}" for link, said in zip(links, held, strict=True) if said.why]
-        for link, said in zip(links, held, strict=True):
-            if said.version is not None and (said.version, said.cluster) != (
-                members.list.version,
-                members.cluster,
-            ):
-                here, there = _named(members.list.version, members.cluster), _named(said.version, said.cluster)
-                wrong.append(f"{link.name} holds {there}, this sidecar {here}")
+        wrong += [f"{link.name} {said.why}" for link, said in held if said.why]
+        here = members.list.version, members.cluster
+        for link, said in held:
+            there = (said.list.version, said.cluster) if said.list is not None else here
+            if there != here and not members.problem:
+                wrong.append(f"{link.name} holds {_named(*there)}, this sidecar {_named(*here)}")
         reached, needed = self._members_reached(), len(members.list.members) // 2 + 1
         if members.list.members and reached < needed:
             wrong.append(
@@ -211,4 +177,4 @@ class Report:
 
 
 def _named(version: int, cluster: str) -> str:
-    return f"version {version} of cluster {cluster[:8]}'s member list" if version else "no member list"
+    return f"version {version} of cluster {cluster[:ID_SHOWN]}'s member list" if version else "no member list"

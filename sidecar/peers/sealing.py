@@ -162,7 +162,7 @@ def agreed(mine: Hello, other: Hello) -> int:
         spoken = f"versions {other.oldest} to {other.newest} there, {mine.oldest} to {mine.newest} here"
         raise Rejected(Rejection.VERSION, spoken)
     if mine.cluster and other.cluster and mine.cluster != other.cluster:
-        raise Rejected(Rejection.CLUSTER, f"{other.cluster} there, {mine.cluster} here")
+        raise Rejected(Rejection.CLUSTER, f"{other.cluster[:8]} there, {mine.cluster[:8]} here")
     if mine.session == other.session:
         raise Rejected(Rejection.ITSELF, mine.member)
     return version

@@ -15,6 +15,7 @@ from bridge.quorum import Append, Appended, Claim, Granted, Refused
 from bridge.session import Renewal
 from sidecar.errors import PeerUnavailable
 from sidecar.peers.handshake import Peer
+from sidecar.peers.misfits import Misfits
 from sidecar.peers.shapes import Page
 from sidecar.peers.stands import BEHIND_MAX, Begun, Stand
 from sidecar.records import Caller, KeyRow, ListQuery, Riders, SessionCard, TaskView
@@ -37,20 +38,21 @@ class PeerService:
         voter: of this host.
         store: its own file, without anything that is asked elsewhere.
         deliver: has an owner here take something in (``Mail.brought``).
+        misfits: looks at what does not belong here.
     """
 
-    def __init__(self, voter: LocalVoter, store: Store, deliver: Deliver) -> None:
-        self._voter, self._store, self._deliver = voter, store, deliver
+    def __init__(self, voter: LocalVoter, store: Store, deliver: Deliver, misfits: Misfits) -> None:
+        self._voter, self._store, self._deliver, self._misfits = voter, store, deliver, misfits
         self._waiting: dict[str, list[asyncio.Event]] = {}
         store.on_change(self._changed)
 
     async def pre_vote(self, peer: Peer, to: str, claim: Claim) -> Granted | Refused:
         """See ``LocalVoter``."""
-        return await self._voter.pre_vote(claim, asked=to)
+        return self._misfits.seen(peer, await self._voter.pre_vote(claim, asked=to))
 
     async def claim(self, peer: Peer, to: str, claim: Claim) -> Granted | Refused:
         """See ``LocalVoter``."""
-        return await self._voter.claim(claim, asked=to)
+        return self._misfits.seen(peer, await self._voter.claim(claim, asked=to))
 
     async def read_prefix(self, peer: Peer, to: str, task: str, tip: Tip, after: int) -> tuple[Entry, ...] | None:
         """See ``LocalVoter``."""
@@ -59,8 +61,12 @@ class PeerService:
     def append_soon(
         self, peer: Peer, to: str, append: Append, riders: Riders
     ) -> asyncio.Future[Appended | Refused]:
-        """See ``LocalVoter``."""
-        return self._voter.append_soon(append, riders, asked=to)
+        """See ``LocalVoter``; what belongs to another cluster does not get there."""
+        if (foreign := self._misfits.foreign(peer, append)) is not None:
+            return foreign
+        answer = self._voter.append_soon(append, riders, asked=to)
+        answer.add_done_callback(lambda done: self._misfits.answered(peer, done))
+        return answer
 
     async def renew(self, peer: Peer, to: str, renewal: Renewal, card: SessionCard) -> bool:
         """See ``LocalVoter``; nobody renews in another one's name."""

@@ -94,8 +94,9 @@ class ClusterSessions:
             StoreError: its number could not be kept.
         """
         kept = await self._keeping.kept(INCARNATION)
-        # On a new disk nothing is kept, and others may remember lives: the clock on the wall is above those.
-        incarnation = int(kept) + 1 if kept else int(time.time())
+        # On a new disk nothing is kept, and others may remember lives: the clock on the wall is above those, in
+        # milliseconds also above one that began just now.
+        incarnation = int(kept) + 1 if kept else int(time.time() * 1000)
         await self._keeping.keep(INCARNATION, str(incarnation))
         session = secrets.token_hex(16)
         self._word = rules.Renewal(name, incarnation, session)
