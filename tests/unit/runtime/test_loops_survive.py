@@ -36,7 +36,7 @@ class World:
         self.superseded = self.draining = False
         self.group, self.session, self.name, self.judges_from, self.patience_s = "", "s", "n", 0.0, 1.0
         self.observer, self.link = self, SimpleNamespace(ready=True, probe=self.fail)
-        self.store = SimpleNamespace(sessions=SimpleNamespace(renew=self.fail, list=self.fail))
+        self.store = SimpleNamespace(sessions=SimpleNamespace(renew=self.fail, list=self.fail), step_back=list)
         self.owners = {"t": SimpleNamespace(working=True, silent_s=9.0, check_progress=lambda _: None)}
 
     def let_go(self) -> None:
