@@ -96,7 +96,7 @@ async def test_case_21_what_this_session_owns_is_looked_at_again_soon_after_a_lo
     session = SimpleNamespace(session="s", ready=True, draining=False, group="")
     world.alive = lambda _: [session]
     world.store = SimpleNamespace(
-        sessions=SimpleNamespace(list=nothing), inbox_waiting=nothing, handoffs_at_work=at_work
+        sessions=SimpleNamespace(list=nothing), inbox_waiting=nothing, handoffs_at_work=at_work, step_back=list
     )
     world.owners = {}
     watching = Supervisor(world, world)
