@@ -83,7 +83,7 @@ async def test_case_21_what_this_session_owns_is_looked_at_again_soon_after_a_lo
     looks: list[bool] = []
     failures = 3
 
-    async def at_work(but_of: set[str]) -> list[Any]:
+    async def at_work(but_of: set[str], promised: str) -> list[Any]:
         looks.append("s" not in but_of)
         if sum(looks) in range(1, failures + 1) and looks[-1]:
             raise StoreUnavailable("failing")
