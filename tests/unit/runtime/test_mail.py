@@ -41,13 +41,13 @@ class World:
     def __init__(self, owner: Owner, *, taken_by_another: bool) -> None:
         body = write({"input": {"id": "m1"}, "key": KEY})
         self.inbox = [SimpleNamespace(id=7, kind="input", body=body)]
-        self.store, self.owner, self._taken = self, owner, taken_by_another
+        self.store, self.owner, self._taken, self.session = self, owner, taken_by_another, "this"
 
     async def inbox_take(self, _: str) -> list[Any]:
         return list(self.inbox)
 
     async def handoff_row(self, _: str) -> Any:
-        return SimpleNamespace(terminal=False, state=State.SUSPENDED)
+        return SimpleNamespace(terminal=False, state=State.SUSPENDED, owner="another", released=False)
 
     async def may_run(self) -> bool:
         return True
