@@ -213,8 +213,9 @@ class SidecarProcess(Process):
         self, name: str, options: Mapping[str, str], directory: Path, rpc_path: str = "", failpoints: str = ""
     ) -> None:  # fmt: skip
         self.rpc_path = rpc_path
-        self.url = f"http://127.0.0.1:{options['port']}"
-        self.control = f"http://127.0.0.1:{options['control_port']}"
+        host = options.get("host", "127.0.0.1")
+        self.url = f"http://{host}:{options['port']}"
+        self.control = f"http://{host}:{options['control_port']}"
         env = {f"DHP_SIDECAR_{option.upper()}": value for option, value in options.items()}
         command = [sys.executable, "-m", "sidecar.cli", "run"]
         super().__init__(name, command, env, directory, f"{self.control}/readyz", failpoints)

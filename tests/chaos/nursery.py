@@ -9,6 +9,7 @@ only saves the half second of imports in each. When stdin ends, everything that 
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import importlib
 import json
@@ -19,6 +20,7 @@ import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, NoReturn
@@ -49,9 +51,14 @@ class Forked:
 
 
 class Nursery:
-    """A running nursery; ``popen`` stands in for ``subprocess.Popen``."""
+    """A running nursery; ``popen`` stands in for ``subprocess.Popen``.
 
-    def __init__(self) -> None:
+    Args:
+        namespaces: in which network namespace a process runs, by the name of its log; the others run in this one.
+    """
+
+    def __init__(self, namespaces: Mapping[str, str] | None = None) -> None:
+        self._namespaces = namespaces or {}
         command = [sys.executable, "-m", "tests.chaos.nursery"]
         self._process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=ROOT, text=True
@@ -63,7 +70,8 @@ class Nursery:
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         with self._asking:
-            line = json.dumps({"argv": command[2:], "env": env, "log": stdout.name})
+            namespace = self._namespaces.get(Path(stdout.name).stem, "")
+            line = json.dumps({"argv": command[2:], "env": env, "log": stdout.name, "namespace": namespace})
             self._process.stdin.write(line + "\n")
             self._process.stdin.flush()
             return Forked(int(self._process.stdout.readline()))
@@ -91,10 +99,20 @@ def main() -> None:
             signal.pidfd_send_signal(child, signal.SIGKILL)
 
 
+def enter(namespace: str) -> None:
+    """Be in a network namespace from now on (``ip netns``)."""
+    file = os.open(f"/run/netns/{namespace}", os.O_RDONLY)
+    if ctypes.CDLL(None, use_errno=True).setns(file, 0):
+        raise OSError(ctypes.get_errno(), f"network namespace {namespace} cannot be entered")
+    os.close(file)
+
+
 def become(wanted: dict[str, Any]) -> NoReturn:
     status = 1
     try:
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        if wanted["namespace"]:
+            enter(wanted["namespace"])
         log = os.open(wanted["log"], os.O_WRONLY | os.O_APPEND | os.O_CREAT)
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
         os.dup2(log, 1)

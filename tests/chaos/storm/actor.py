@@ -119,6 +119,7 @@ async def main() -> None:
     """Serve until killed."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--port", type=int, required=True)
+    parser.add_argument("--host", default="127.0.0.1")
     parser.add_argument("--exec-log", type=Path)
     parser.add_argument("--undeclared", action="store_true", help="the card does not declare durability")
     args = parser.parse_args()
@@ -130,7 +131,7 @@ async def main() -> None:
     )
     routes = [*create_agent_card_routes(card), *create_jsonrpc_routes(handler, RPC_PATH)]
     app = Starlette(routes=[*routes, *create_rest_routes(handler, path_prefix=REST_PATH)])
-    config = uvicorn.Config(app, host="127.0.0.1", port=args.port, log_level="warning", access_log=False)
+    config = uvicorn.Config(app, host=args.host, port=args.port, log_level="warning", access_log=False)
     await uvicorn.Server(config).serve()
 
 

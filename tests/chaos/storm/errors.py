@@ -32,6 +32,7 @@ def kind(record: Record, op: Op) -> str:
     gate = record.trouble(op.gate, op.begun, op.ended)
     # A message that is sent again before the answer to it is on record is told the same once more.
     absent = record.total_trouble(PAIRS, op.begun - RECENT_S, op.ended) if "is not reachable" in said else 0.0
+    alone = gate or record.total_trouble(ALONE, op.begun - RECENT_S, op.ended) > 0
     match op.error:
         case "left":
             return "left"
@@ -43,7 +44,7 @@ def kind(record: Record, op: Op) -> str:
             return "cancel_waits"
         case "-32603" if "is not reachable" in said and absent > ABSENT_S:
             return "no_agent"
-        case "-32603" if NO_MAJORITY.search(said) and record.total_trouble(ALONE, op.begun - RECENT_S, op.ended):
+        case "-32603" if NO_MAJORITY.search(said) and alone:
             return "no_majority"
         case "-32603" if "database is locked" in said and record.stopped(op.begun, op.ended):
             return "store_held"

@@ -46,9 +46,10 @@ class Fault:
 
     Attributes:
         at: seconds from the beginning.
-        action: ``kill`` (SIGKILL), ``stop`` (SIGSTOP, and SIGCONT after ``hold``), ``term`` (SIGTERM).
+        action: ``kill`` (SIGKILL), ``stop`` (SIGSTOP, and SIGCONT after ``hold``), ``term`` (SIGTERM), or one of
+            the network's (``links``).
         targets: who is hit, at the same moment.
-        hold: how long a stopped one stays stopped, an ended one ended.
+        hold: how long a stopped one stays stopped, an ended one ended, a network spoilt.
     """
 
     at: float

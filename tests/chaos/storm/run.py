@@ -14,10 +14,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.chaos.storm import report
+from tests.chaos.net.hosts import Hosts
+from tests.chaos.storm import links, report
 from tests.chaos.storm.checker import BOUND_S, FINAL, judge
 from tests.chaos.storm.clients import STEPS, Board, StormClient
-from tests.chaos.storm.faults import Fault, schedule
+from tests.chaos.storm.faults import SIDECARS, STEADY_GATE, Fault, schedule
 from tests.chaos.storm.files import disagreements
 from tests.chaos.storm.history import History, read
 from tests.chaos.storm.wire import Wire
@@ -42,6 +43,7 @@ class Plan:
         hold: stretches or shortens how long what is hit stays away.
         steps: how many steps the tasks have.
         apart: each sidecar and the gateway is a host with a store of its own, and the others' peer.
+        networked: besides, each is in a network namespace, and the network between them has faults as well.
     """
 
     seed: int
@@ -53,10 +55,14 @@ class Plan:
     hold: float = 1.0
     steps: tuple[int, ...] = STEPS
     apart: bool = False
+    networked: bool = False
 
     def faults(self) -> list[Fault]:
         """The schedule."""
-        return schedule(self.seed, self.seconds, self.pace, self.hold)
+        faults = schedule(self.seed, self.seconds, self.pace * (2 if self.networked else 1), self.hold)
+        if self.networked:
+            faults += links.schedule(self.seed, self.seconds, 2 * self.pace)
+        return sorted(faults, key=lambda fault: fault.at)
 
 
 async def storm(plan: Plan, directory: Path, *, loud: bool = False) -> Json:
@@ -72,7 +78,11 @@ async def storm(plan: Plan, directory: Path, *, loud: bool = False) -> Json:
     """
     logging.getLogger("httpx").setLevel(logging.WARNING)
     history = History(directory / "history.jsonl")
-    world = World(directory, history, gateways=plan.gateways, declared=plan.declared, apart=plan.apart)
+    names = [*SIDECARS, STEADY_GATE] if plan.networked else []
+    hosts = Hosts(names, plan.seed) if names else None
+    world = World(
+        directory, history, gateways=plan.gateways, declared=plan.declared, apart=plan.apart, hosts=hosts
+    )
     board = Board(world.gates, history, plan.seed, until=plan.seconds, steps=plan.steps)
     wrong: list[str] = []
     try:
@@ -99,6 +109,8 @@ async def storm(plan: Plan, directory: Path, *, loud: bool = False) -> Json:
     finally:
         await world.close()
         history.close()
+        if hosts is not None:
+            hosts.close()
     for store in world.stores:
         wrong += await _verified(store)
     wrong += world.wrong + world.samples.wrong() + await asyncio.to_thread(disagreements, world.stores)

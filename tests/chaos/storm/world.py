@@ -15,7 +15,10 @@ from pathlib import Path
 
 import httpx
 
+from tests.chaos.net.hosts import Hosts
+from tests.chaos.net.switch import Switch
 from tests.chaos.nursery import Nursery
+from tests.chaos.storm import links
 from tests.chaos.storm.faults import AGENTS, DRAIN_S, FRAIL_GATE, SIDECARS, STEADY_GATE, Fault
 from tests.chaos.storm.growth import Samples
 from tests.chaos.storm.history import History
@@ -24,6 +27,7 @@ from tests.integration.agents import free_port
 from tests.integration.processes import AgentProcess, Process, SidecarProcess, wait_for
 
 SIGNALS = {"kill": signal.SIGKILL, "stop": signal.SIGSTOP, "term": signal.SIGTERM}
+AGENT_PORT = 9_000
 AGENT_GRACE_S = 2.0
 EXIT_S = DRAIN_S + 5.0
 READY_S = 20.0
@@ -32,6 +36,10 @@ SAMPLE_S = 1.0
 
 class Actor(AgentProcess):
     """An agent of a storm: forked, as it is started often."""
+
+
+class Placed(SidecarProcess):
+    """A sidecar of a storm on a host of its own."""
 
 
 class World:
@@ -43,10 +51,18 @@ class World:
         gateways: one or two.
         declared: the agents' card declares the durability extension.
         apart: every sidecar is a host of its own, with a store of its own; they are peers.
+        hosts: where each of them runs, an agent beside its sidecar; None is on this one.
     """
 
     def __init__(
-        self, directory: Path, history: History, *, gateways: int = 2, declared: bool = True, apart: bool = False
+        self,
+        directory: Path,
+        history: History,
+        *,
+        gateways: int = 2,
+        declared: bool = True,
+        apart: bool = False,
+        hosts: Hosts | None = None,
     ) -> None:
         self.directory, self.history = directory, history
         names = [*SIDECARS, *(STEADY_GATE, FRAIL_GATE)[:gateways]]
@@ -55,7 +71,12 @@ class World:
         self.faults: dict[str, int] = {}
         self.skipped = 0
         self.wrong: list[str] = []
-        self._nursery = Nursery()
+        self._hosts = hosts
+        beside = dict(zip(AGENTS, SIDECARS, strict=True)) | {name: name for name in names}
+        spaces = {name: hosts.namespaces[host] for name, host in beside.items()} if hosts else {}
+        self._nursery = Nursery(spaces)
+        if hosts is not None:
+            Placed.popen = staticmethod(hosts.popen)
         Actor.popen = staticmethod(self._nursery.popen)  # type: ignore[assignment]
         self.processes: dict[str, Process] = {}
         self._pids: set[int] = set()
@@ -126,16 +147,27 @@ class World:
         # On a busy machine a target may still be on its way back from the fault before.
         free = [name for name in fault.targets if name in self.processes and name not in self._recovering]
         hit = [name for name in free if self.processes[name].alive]
-        if not hit:
+        if not hit or (fault.action not in SIGNALS and len(hit) < len(fault.targets)):
             self.skipped += 1
             return
         self.faults[fault.kind] = self.faults.get(fault.kind, 0) + 1
         self.history.note("fault", action=fault.action, targets=hit, hold=fault.hold)
-        for name in hit:
+        for name in hit if fault.action in SIGNALS else ():
             self.processes[name].signal(SIGNALS[fault.action])
         self._recovering.update(hit)
-        await asyncio.gather(*(self._recover(name, fault) for name in hit))
+        if fault.action in SIGNALS:
+            await asyncio.gather(*(self._recover(name, fault) for name in hit))
+        elif self._hosts is not None:
+            await self._spoil(self._hosts.switch, fault)
         self._recovering.difference_update(hit)
+
+    async def _spoil(self, switch: Switch, fault: Fault) -> None:
+        links.strike(switch, fault.action, fault.targets)
+        await asyncio.sleep(fault.hold)
+        links.strike(switch, "clear", fault.targets)
+        for name in fault.targets:
+            await self._ready(self.processes[name])
+            self.history.note("ready", target=name)
 
     async def _recover(self, name: str, fault: Fault) -> None:
         process = self.processes[name]
@@ -190,9 +222,16 @@ class World:
         self._pids.add(process.pid)
 
     def _agent(self, name: str, *, declared: bool) -> Actor:
-        port, log = free_port(), str(self.directory / f"{name}.jsonl")
+        # Of hosts the agents have one address, as they are reached over loopback: of each another one's.
+        port, log = AGENT_PORT if self._hosts else free_port(), str(self.directory / f"{name}.jsonl")
         command = [sys.executable, "-m", "tests.chaos.storm.actor", "--port", str(port), "--exec-log", log]
-        return Actor(name, port, command if declared else [*command, "--undeclared"], self.directory, RPC_PATH)
+        command += [] if declared else ["--undeclared"]
+        if self._hosts is None:
+            return Actor(name, port, command, self.directory, RPC_PATH)
+        actor = Actor(name, port, [*command, "--host", "0.0.0.0"], self.directory, RPC_PATH)
+        address = self._hosts.addresses[dict(zip(AGENTS, SIDECARS, strict=True))[name]]
+        actor.probe = actor.probe.replace("127.0.0.1", address)
+        return actor
 
     def _sidecar(self, name: str, **options: object) -> SidecarProcess:
         store = self.directory / f"{name if self._peer_ports else 'journal'}.db"
@@ -201,10 +240,17 @@ class World:
             "takeover__attempts_max": 1000, **options,
         }  # fmt: skip
         if self._peer_ports:
-            given["peers"] = ",".join(f"http://127.0.0.1:{port}" for port in self._peer_ports.values())
+            where = self._hosts.addresses if self._hosts else dict.fromkeys(self._peer_ports, "127.0.0.1")
+            given["peers"] = ",".join(f"http://{where[each]}:{port}" for each, port in self._peer_ports.items())
             given["peer_port"] = self._peer_ports[name]
+        if self._hosts is not None:
+            given |= {
+                "host": self._hosts.addresses[name],
+                "insecure": True,
+                "cluster_secret": "of this storm alone",
+            }
         settings = {key: str(value) for key, value in given.items()}
-        return SidecarProcess(name, settings, self.directory, RPC_PATH)
+        return (Placed if self._hosts else SidecarProcess)(name, settings, self.directory, RPC_PATH)
 
 
 def _is_ours(pid: int, directory: Path) -> bool:
