@@ -178,12 +178,11 @@ class Sidecar:
         return GroupView(parse(card) if card else None, ready[0] if ready else "", problem)
 
     def _agent_changed(self) -> None:
-        node = self.node
         self.cards.was_read()
         if self.link.ready:
             self._asides.start(self.cards.keep())
         self.membership.renew_now()
-        node.kick.set()
+        self.supervisor.look_at_all()
 
     def _store_changed(self, tasks: frozenset[str] | None, urgent: bool) -> None:
         self.node.hub.poke(tasks)

@@ -99,6 +99,11 @@ class Supervisor:
                 node.observer.count("sweep_failures")
                 self._look_again()
 
+    def look_at_all(self) -> None:
+        """Look now, also at what this session owns itself: something that it may have waited for has happened."""
+        self._own_at = float("-inf")
+        self._node.kick.set()
+
     def _look_again(self) -> None:
         """What failed may have been about this session's own handoffs: they do not wait for their next turn."""
         self._own_at = min(self._own_at, self._node.clock.monotonic() - SWEEP_OWN_S + SWEEP_AGAIN_S)
@@ -125,8 +130,7 @@ class Supervisor:
         if later_ms:
             self._look_in(later_ms)
         else:
-            self._own_at = float("-inf")
-            self._node.kick.set()
+            self.look_at_all()
 
     async def sweep(self) -> None:
         """Look at every open handoff once. One that fails does not keep the others from being looked at."""
@@ -195,8 +199,7 @@ class Supervisor:
             del self._busy[task]
             if full:
                 # Some were left out, perhaps of this session's own: they are not to wait for the clock.
-                self._own_at = float("-inf")
-                self._node.kick.set()
+                self.look_at_all()
 
     async def _recover(self, row: HandoffRow, standbys: list[str], orphaned_ms: int, *, mail: bool) -> None:
         """Take an orphan if it is this sidecar's turn; only then is there somebody who can take in its mail."""
@@ -207,8 +210,7 @@ class Supervisor:
 
     async def _take_mail_in(self, task: str) -> None:
         if await self.mail.take_in(task):
-            self._own_at = float("-inf")
-            self._node.kick.set()
+            self.look_at_all()
 
     async def _take(self, row: HandoffRow, standbys: list[str], orphaned_ms: int) -> None:
         node = self._node

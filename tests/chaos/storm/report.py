@@ -70,6 +70,7 @@ def text(told: Json) -> str:
         f"  tasks       {told['tasks']}, echoes {told['echoes']}: {told['states']}",
         f"  operations  {told['operations']}, {told['events']} events",
         f"  faults      {sum(told['faults'].values())} ({told['faults_skipped']} found nobody): {told['faults']}",
+        f"  frames      {told['frames'] or 'over loopback'}",
         f"  takeovers   {sum(told['takeovers'].values())}: {told['takeovers']}",
         f"  errors      {told['errors']}",
         f"  gaps        longest between events {told['longest_gaps_s']}, p99 {told['gap_p99_s']} s",

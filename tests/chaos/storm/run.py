@@ -135,7 +135,7 @@ def _judged(plan: Plan, world: World, path: Path, wrong: list[str]) -> Json:
     told = report.figures(lines, world.directory)
     return {
         "plan": asdict(plan), "wrong": wrong, "broken": broken, **told, "faults": world.faults,
-        "faults_skipped": world.skipped, "growth": world.samples.figures(),
+        "frames": world.frames, "faults_skipped": world.skipped, "growth": world.samples.figures(),
     }  # fmt: skip
 
 

@@ -94,6 +94,11 @@ class World:
         return [self.directory / f"{name}.db" for name in self._peer_ports or ("journal",)]
 
     @property
+    def frames(self) -> dict[str, int]:
+        """What became of the frames between the hosts, where there are any."""
+        return {"passed": self._hosts.switch.passed, "lost": self._hosts.switch.lost} if self._hosts else {}
+
+    @property
     def gates(self) -> dict[str, str]:
         """The gateways' names and addresses."""
         return {
