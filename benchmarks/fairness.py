@@ -1,4 +1,4 @@
-"""Fairness: how long saturating processes on one store wait for a commit (``tests.chaos.saturating_writer``)."""
+"""Fairness: how long saturating processes on one store wait for a commit (``tests.alone.saturating_writer``)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ async def writers(stand: Stand, scale: Scale, figures: Figures) -> None:
 
 async def _write(stand: Stand, count: int, seconds: float) -> list[dict[str, float]]:
     url = f"sqlite:///{stand.directory / f'writers-{count}'}.db"
-    module = ("-m", "tests.chaos.saturating_writer", url)
+    module = ("-m", "tests.alone.saturating_writer", url)
     started: list[Process] = []
     try:
         for index in range(count):

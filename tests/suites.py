@@ -41,6 +41,7 @@ SUITES = (
     Suite("integration", 180, PARALLEL),
     Suite("hosts", 120, PARALLEL),
     Suite("chaos", 150, PARALLEL),
+    Suite("alone", 40),  # measures how long something takes: nothing runs beside it
     Suite("container", 480),  # on a machine that has no image yet; skipped where containers are not permitted
 )
 

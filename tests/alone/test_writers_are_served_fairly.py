@@ -21,7 +21,7 @@ def test_no_writer_waits_long_for_a_commit(tmp_path: Path, writers: int) -> None
     url = f"sqlite:///{tmp_path / 'journal.db'}"
     processes = [
         subprocess.Popen(
-            [sys.executable, "-m", "tests.chaos.saturating_writer", url, f"writer-{index}", str(SECONDS)],
+            [sys.executable, "-m", "tests.alone.saturating_writer", url, f"writer-{index}", str(SECONDS)],
             cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
         )
         for index in range(writers)
