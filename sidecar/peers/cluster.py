@@ -24,6 +24,7 @@ from sidecar.peers.handshake import Side
 from sidecar.peers.heard import Heard
 from sidecar.peers.line import Line
 from sidecar.peers.link import PeerLink
+from sidecar.peers.lives import Lives
 from sidecar.peers.members import Members
 from sidecar.peers.misfits import Misfits
 from sidecar.peers.port import PeerPort
@@ -78,8 +79,9 @@ class Cluster:
         self.links = [PeerLink(url, self._side, observer, on_change=self._changed) for url in config.peer_urls]
         self.reach = Reach(store.voter_id, config.name, self.links)
         self._sessions = ClusterSessions(
-            self._heard, self._voters, self._sets, store, self._url, self.reach.missing
+            self._heard, self._voters, self._sets, store, peer_url=self._url, missing=self.reach.missing
         )
+        self._lives = Lives(store)
 
     async def begin(self, role: str) -> Session:
         """Begin a life of this sidecar.
@@ -93,6 +95,7 @@ class Cluster:
         )
         read = store.reads.entries
         self.members = Members(store.voter_id, config.name, session.session, read, self.reach, self._clock)
+        await self._lives.recall()
         await self.members.look()  # who is met is told to which cluster this sidecar belongs
         circle = Circle(session.session, store.voter_id, self._voters, self._sessions, self._now_ms)
         self._quorum = QuorumVoter(circle, self.members, read)
@@ -129,6 +132,7 @@ class Cluster:
                 group.create_task(link.run_forever())
             group.create_task(port.run_forever(self._listener))
             group.create_task(self.members.run_forever(self._quorum))
+            group.create_task(self._lives.run_forever())
             group.create_task(self._forward())
             group.create_task(self._behind.run_forever())
             if self._config.gateway:
@@ -154,7 +158,7 @@ class Cluster:
             cluster=self.members.cluster,
             peer_url=self._url(),
         )
-        return Side(identity, config.cluster_secret.encode())
+        return Side(identity, config.cluster_secret.encode(), lives=self._lives)
 
     def _url(self) -> str:
         """Where the others reach this sidecar: as it is configured, once that was seen to lead back here."""

@@ -18,6 +18,7 @@ from msgspec import Struct
 from msgspec.msgpack import Decoder, Encoder
 
 from sidecar.peers.channel import Channel, Socket, received, send
+from sidecar.peers.lives import Lives
 from sidecar.peers.packing import Digest, Malformed, decoded
 from sidecar.peers.sealing import (
     NONCE_BYTES,
@@ -60,11 +61,22 @@ class Side:
         identity: what it says of itself.
         secret: the cluster's, b"" among sidecars of one host.
         versions: oldest and newest that it speaks.
+        lives: whom it has met in which life; None where that does not matter.
     """
 
     identity: Identity
     secret: bytes
     versions: tuple[int, int] = VERSIONS
+    lives: Lives | None = None
+
+    def meets(self, other: Hello) -> None:
+        """The other side is proven.
+
+        Raises:
+            Rejected: it is known in a later life.
+        """
+        if self.lives is not None:
+            self.lives.met(other.identity())
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +141,7 @@ async def _dialled(ws: Socket, side: Side) -> tuple[Peer, Channel]:
         await send(ws, _encode(_Proof(transcript.proof(of_client=True))))
         sealer, opener = transcript.seals(of_client=True)
         opener.open(await received(ws))
+        side.meets(other)
     return Peer(other.identity(), version, address), Channel(ws, sealer, opener)
 
 
@@ -143,6 +156,7 @@ async def _accepted(ws: Socket, side: Side, address: str) -> tuple[Peer, Channel
         transcript = Transcript(side.secret, heard, said)
         await send(ws, _encode(_Offer(said, transcript.proof(of_client=False))))
         transcript.check(decoded(_proof, await received(ws)).proof, of_client=True)
+        side.meets(other)
         sealer, opener = transcript.seals(of_client=False)
         await send(ws, sealer.seal(EMPTY_FRAME))
     return Peer(other.identity(), version, address), Channel(ws, sealer, opener)

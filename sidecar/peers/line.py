@@ -74,7 +74,7 @@ class Line:
     ) -> None:
         self.url = url
         self.peer: Peer | None = None
-        self.problem = "not dialled yet"
+        self.problem = "is not dialled yet"
         self.itself = self.deserted = False
         self._side, self._observer, self._ssl, self._on_change = side, observer, ssl_context, on_change
         self._timeout_s = timeout_s

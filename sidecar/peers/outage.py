@@ -54,9 +54,15 @@ _WORDS = {
         "without a cluster secret only sidecars of one host talk",
         "give every sidecar of the cluster the same --cluster-secret-file",
     ),
+    Rejection.OLD_COPY: (
+        "a store was set back to an older copy of itself, and has forgotten what it promised since",
+        "put its newest file back; if that is lost, replace this one by a copy (cp and mv): that is another voter",
+    ),
     Rejection.CROWDED: ("too many connections are open there", "see what else connects to its peer port"),
     Rejection.LATE: ("the handshake took too long", "see whether one of the two hosts is short of CPU"),
 }
+
+_DETAILED = (Rejection.VERSION, Rejection.CLUSTER, Rejection.LOOPBACK_ONLY, Rejection.OLD_COPY)
 
 
 def reason(why: Rejected) -> str:
@@ -64,7 +70,7 @@ def reason(why: Rejected) -> str:
     words, _ = _WORDS.get(why.code, ("", ""))
     if not words:
         return str(why)
-    detail = why.detail if why.code in (Rejection.VERSION, Rejection.CLUSTER, Rejection.LOOPBACK_ONLY) else ""
+    detail = why.detail if why.code in _DETAILED else ""
     if detail and why.told:
         detail = f"it says: {detail}"
     return f"{words} ({why.code}{': ' if detail else ''}{detail})"

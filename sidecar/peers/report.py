@@ -131,7 +131,8 @@ class Report:
     def _unknown(self, voter: str) -> Json:
         return {
             "name": "", "voter": voter, "address": "", "itself": False, "reached": False, "member": True,
-            "why": "is a member, and no address in --peers leads to it", "list": None,
+            "why": "is a member, and no address in --peers leads to it" if self._reach.met() is not None else
+            "is a member, and was not met yet", "list": None,
         }  # fmt: skip
 
     def _session(self, row: SessionRow) -> Json:

@@ -41,6 +41,7 @@ class Rejection(StrEnum):
     SECRET = "secret"  # noqa: S105 # the secrets differ
     LOOPBACK_ONLY = "loopback_only"  # without a secret only sidecars of one host talk
     ITSELF = "itself"  # it reached itself
+    OLD_COPY = "old_copy"  # the file of one side is older than itself: it was set back in place
     CROWDED = "crowded"  # there are too many connections
     LATE = "late"  # the handshake took too long
     MALFORMED = "malformed"  # bytes that nobody who speaks this protocol sends

@@ -31,7 +31,7 @@ log = logging.getLogger(__name__)
 
 Rows = list[SessionRow]
 
-INCARNATION = "incarnation"
+INCARNATION, INCARNATION_OF = "incarnation", "incarnation_of"
 RELEASE_S = 1.0
 
 
@@ -45,6 +45,12 @@ class Keeping(Protocol):
     async def kept(self, name: str) -> str | None:
         """The value that was kept under a name."""
         ...
+
+
+class OwnFile(Keeping, Protocol):
+    """And which file they are in (``bridge.voterid``)."""
+
+    voter_id: str
 
 
 class ClusterSessions:
@@ -64,7 +70,8 @@ class ClusterSessions:
         heard: Heard,
         voters: Mapping[str, RemoteVoter],
         sets: Callable[[], Sequence[Voters]],
-        keeping: Keeping,
+        keeping: OwnFile,
+        *,
         peer_url: Callable[[], str] = str,
         missing: Callable[[], str] = str,
     ) -> None:
@@ -93,11 +100,15 @@ class ClusterSessions:
         Raises:
             StoreError: its number could not be kept.
         """
-        kept = await self._keeping.kept(INCARNATION)
-        # On a new disk nothing is kept, and others may remember lives: the clock on the wall is above those, in
+        kept, of = await self._keeping.kept(INCARNATION), await self._keeping.kept(INCARNATION_OF)
+        if of is not None and of != self._keeping.voter_id:
+            kept = None  # by the file that this one was copied from, perhaps long ago
+        # In a new file nothing is kept, and others may remember lives: the clock on the wall is above those, in
         # milliseconds also above one that began just now.
         incarnation = int(kept) + 1 if kept else int(time.time() * 1000)
         await self._keeping.keep(INCARNATION, str(incarnation))
+        if of != self._keeping.voter_id:
+            await self._keeping.keep(INCARNATION_OF, self._keeping.voter_id)
         session = secrets.token_hex(16)
         self._word = rules.Renewal(name, incarnation, session)
         self._own = rules.OwnSession(session, self._heard.ttl_ms, self._heard.margin_ms)
