@@ -22,7 +22,7 @@ from typing import Any
 import orjson
 import uvloop
 
-from benchmarks import fairness, idle, machine, page, requests, streams, takeovers, wire
+from benchmarks import fairness, hosts, idle, machine, page, requests, streams, takeovers, wire
 from benchmarks.budgets import BUDGETS
 from benchmarks.figures import Figures
 from benchmarks.plots import number
@@ -44,6 +44,11 @@ PARTS: dict[str, Part] = {
     "waiting": idle.waiting_tasks,
     "fairness": fairness.writers,
     "wire": wire.peer,
+    "hosts": hosts.agents_killed,
+    "dead": hosts.hosts_killed,
+    "proven": hosts.hosts_proven_dead,
+    "crowd": hosts.crowd,
+    "majority": hosts.majority,
 }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from benchmarks import hosts
 from benchmarks.figures import DIRECT, GATEWAY, SIDECAR, Figures
 
 
@@ -59,6 +60,17 @@ BUDGETS = (
            lambda f: _more(f, "waiting.cpu", "waiting tasks", "empty store")),
     Budget("waiting tasks: memory that they add to an idle sidecar", 5, " MB", False,
            lambda f: _more(f, "waiting.memory", "waiting tasks", "empty store")),
+    Budget("over hosts, agent SIGKILLed: until another host's agent has the task", 60, " ms", False,
+           lambda f: f.median("hosts.resumed", hosts.AGENT)),
+    Budget("over hosts, host SIGKILLed, lease of 3 s + 0.3 s", 4_000, " ms", False,
+           lambda f: f.median("hosts.resumed", hosts.HOST)),
+    Budget("over hosts, host SIGKILLed, refused is dead", 500, " ms", False,
+           lambda f: f.median("hosts.resumed", hosts.PROVEN)),
+    Budget("over hosts, host SIGKILLed with 100 running tasks: until the last of them runs", 6_000, " ms", False,
+           lambda f: f.median("crowd.resumed", hosts.ALL)),
+    Budget("three voters: p50 of a commit", 3, " ms", False, lambda f: f.median("majority.p50", hosts.THREE)),
+    Budget("three voters: one stream's events/s, of one voter's", 0.35, " times", True,
+           lambda f: f.ratio("majority.stream", hosts.THREE, hosts.ONE)),
     Budget("longest wait for a commit of 8 saturating writers", 500, " ms", False,
            lambda f: max(f.samples("writers.longest", "8 writers"), default=None)),
 )  # fmt: skip

@@ -21,6 +21,8 @@ class Scale:
         waiting: tasks that wait for an answer.
         writers: saturating processes on one store.
         writers_s: for which they write.
+        crowd: running tasks of a host that dies.
+        paced: steps of a task whose commits come one at a time.
     """
 
     rounds: int
@@ -37,9 +39,11 @@ class Scale:
     waiting: int
     writers: tuple[int, ...]
     writers_s: float
+    crowd: int
+    paced: int
 
 
-FULL = Scale(5, 20_000, 50, 50, 1.5, 0.3, 10, 5, 8.0, 1000, 1000, 10_000, (2, 8), 6.0)
-QUICK = Scale(3, 5_000, 20, 10, 0.25, 0.05, 3, 3, 1.2, 100, 100, 300, (2,), 0.8)
-SMOKE = Scale(1, 200, 2, 3, 0.1, 0.0, 1, 1, 0.1, 5, 5, 10, (2,), 0.2)
+FULL = Scale(5, 20_000, 50, 50, 1.5, 0.3, 10, 5, 8.0, 1000, 1000, 10_000, (2, 8), 6.0, 100, 400)
+QUICK = Scale(3, 5_000, 20, 10, 0.25, 0.05, 3, 3, 1.2, 100, 100, 300, (2,), 0.8, 20, 60)
+SMOKE = Scale(1, 200, 2, 3, 0.1, 0.0, 1, 1, 0.1, 5, 5, 10, (2,), 0.2, 3, 5)
 """For the tests: proves that everything runs, measures nothing."""

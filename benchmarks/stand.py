@@ -76,8 +76,10 @@ class Stand:
         log = str(self.directory / f"{name}.jsonl")
         return self._agent(name, RPC_PATH, "tests.integration.agents", "--agent", kind, "--exec-log", log)
 
-    def sidecar(self, agent: AgentProcess | None, store: str = "journal", rpc_path: str = "") -> SidecarProcess:
-        """A sidecar with the defaults of the product; without an agent, a gateway."""
+    def sidecar(
+        self, agent: AgentProcess | None, store: str = "journal", rpc_path: str = "", **more: object
+    ) -> SidecarProcess:
+        """A sidecar with the defaults of the product, but for what is given; without an agent, a gateway."""
         name = self._name("sidecar")
         given: dict[str, object] = {
             "name": name,
@@ -86,6 +88,7 @@ class Stand:
             "store": f"sqlite:///{self.directory / store}.db",
         }
         given |= {"agent": agent.url} if agent else {"gateway": "true"}
+        given |= more
         options = {key: str(value) for key, value in given.items()}
         path = rpc_path or (agent.rpc_path if agent else RPC_PATH)
         return self._add(Sidecar(name, options, self.directory, path))

@@ -25,8 +25,8 @@ async def agent_killed(stand: Stand, scale: Scale, figures: Figures, chance: ran
     _open(figures)
     for _ in range(scale.takeovers):
         entrance = pairs[0][1]
-        executing, standby, client = await _started(pairs, entrance, chance)
-        await _measure(figures, SIDECAR, (executing[0],), standby[0], client)
+        executing, standby, client = await started(pairs, entrance, chance)
+        await measured(figures, SIDECAR, (executing[0],), standby[0], client)
         executing[0].start()
         await stand.ready(executing[0])
         await _sidecars_ready(stand, pairs)
@@ -40,8 +40,8 @@ async def both_killed(stand: Stand, scale: Scale, figures: Figures, chance: rand
     await stand.ready()
     _open(figures)
     for _ in range(scale.takeovers):
-        executing, standby, client = await _started(pairs, gateway, chance)
-        await _measure(figures, GATEWAY, executing, standby[0], client)
+        executing, standby, client = await started(pairs, gateway, chance)
+        await measured(figures, GATEWAY, executing, standby[0], client)
         for process in executing:
             process.start()
         await stand.ready()
@@ -61,9 +61,7 @@ def _open(figures: Figures) -> None:
     figures.open("takeover.event", "SIGKILL until the client's next event", "ms", more_is_better=False)
 
 
-async def _started(
-    pairs: list[Pair], entrance: SidecarProcess, chance: random.Random
-) -> tuple[Pair, Pair, Stream]:
+async def started(pairs: list[Pair], entrance: SidecarProcess, chance: random.Random) -> tuple[Pair, Pair, Stream]:
     """A task that is at a random place in its work: who executes it, who could, and its client."""
     before = [len(agent.journal()) for agent, _ in pairs]
     body = send_body("SendStreamingMessage", f"steps={STEPS} pace={PACE_S}", str(uuid.uuid4()))
@@ -74,9 +72,15 @@ async def _started(
     return pairs[mine], pairs[1 - mine], client
 
 
-async def _measure(
-    figures: Figures, way: str, victims: tuple[Process, ...], standby: AgentProcess, client: Stream
+async def measured(
+    figures: Figures,
+    way: str,
+    victims: tuple[Process, ...],
+    standby: AgentProcess,
+    client: Stream,
+    group: str = "takeover",
 ) -> None:
+    """Kill, and note when the standby's agent heard of the task and when the client did."""
     heard = len(standby.journal())
     killed = time.time()
     for victim in victims:
@@ -89,8 +93,8 @@ async def _measure(
     shown = client.first_after(resumed)
     if shown is None or not client.complete:
         raise SystemExit("the client's stream did not go on after the takeover")
-    figures.add("takeover.resumed", way, (resumed - killed) * 1e3)
-    figures.add("takeover.event", way, (shown - killed) * 1e3)
+    figures.add(f"{group}.resumed", way, (resumed - killed) * 1e3)
+    figures.add(f"{group}.event", way, (shown - killed) * 1e3)
 
 
 async def _sidecars_ready(stand: Stand, pairs: list[Pair]) -> None:

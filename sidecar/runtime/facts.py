@@ -36,7 +36,11 @@ class Facts:
         """
         node = self._node
         mine = handoff.owner == node.name
-        order = rank(standbys, handoff.task_id)
+        order, given_up, waited_ms = rank(standbys, handoff.task_id), _given_up(entries), orphaned_ms
+        if not mine and handoff.owner in order and not given_up:
+            # It is back, and the run may have outlived it: it is left the time that a claim may take it.
+            order = [handoff.owner, *(each for each in order if each != handoff.owner)]
+            waited_ms = max(0, orphaned_ms - int(node.patience_s * 1000))
         return Situation(
             claimable=True,
             mine=mine,
@@ -44,7 +48,7 @@ class Facts:
             draining=node.draining,
             bound_run=self._bound_run(handoff, entries),
             rank=order.index(node.name) if node.name in order else len(order),
-            orphaned_ms=orphaned_ms,
+            orphaned_ms=waited_ms,
             unacknowledged_ms=self._unacknowledged_ms(handoff, entries, orphaned_ms),
         )
 
@@ -52,9 +56,8 @@ class Facts:
         # An orphaned entry says that the run is gone, whoever claimed since; without one, it may have outlived
         # its sidecar.
         bound = handoff.bound
-        last = next((each.kind for each in reversed(entries) if each.kind in (Kind.BOUND, Kind.ORPHANED)), None)
         reachable = bound is not None and bound["endpoint"] == self._node.endpoint and bound["task"]
-        if last is Kind.ORPHANED or not reachable or not self._node.link.ready:
+        if _given_up(entries) or not reachable or not self._node.link.ready:
             return BoundRun.GONE
         return BoundRun.UNKNOWN
 
@@ -68,3 +71,9 @@ class Facts:
             # The host has booted since: whoever asked has long been told that the connection broke.
             return self._limits.dispatch_max_ms + 1
         return max(0, int(self._node.clock.monotonic() * 1000) - int(accepted["ms"]))
+
+
+def _given_up(entries: Sequence[Entry]) -> bool:
+    """The last that was said of its run is that it is gone."""
+    said = (each.kind for each in reversed(entries) if each.kind in (Kind.BOUND, Kind.ORPHANED))
+    return next(said, None) is Kind.ORPHANED

@@ -34,6 +34,10 @@ GROUPS = {
 }  # fmt: skip
 
 
+OVER_HOSTS = {"hosts", "dead", "proven", "crowd", "majority"}
+"""Tried in ``tests/hosts``."""
+
+
 @pytest.fixture(autouse=True)
 def forked(monkeypatch: pytest.MonkeyPatch) -> None:
     """Processes that a benchmark starts as interpreters of their own are forked, as in every other test."""
@@ -41,11 +45,19 @@ def forked(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(kind, "popen", staticmethod(forking.start))
 
 
-@pytest.mark.parametrize("name", PARTS)
+@pytest.mark.parametrize("name", GROUPS)
 async def test_each_part_measures_what_it_names(name: str) -> None:
+    await measures(name, GROUPS[name])
+
+
+def test_each_part_is_tried() -> None:
+    assert set(PARTS) == {*GROUPS, *OVER_HOSTS}
+
+
+async def measures(name: str, groups: set[str]) -> None:
     figures = Figures()
     await measure(name, SMOKE, figures, random.Random(1))
-    assert set(figures.groups) == GROUPS[name]
+    assert set(figures.groups) == groups
     for group in figures.groups.values():
         assert group.ways
         for samples in group.ways.values():
