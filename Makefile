@@ -25,7 +25,7 @@ test: $(READY) ## every test suite, each within its time budget
 bench: $(READY) ## measure on this machine, beside the direct agent; ARGS=--quick takes a minute
 	@$(BIN)/python -m benchmarks $(ARGS)
 
-chaos: $(READY) ## two minutes of kills and stops under twenty clients, judged; ARGS="--minutes 30 --seed 7"
+chaos: $(READY) ## two minutes of kills and stops under twenty clients, judged; ARGS="--net --minutes 30 --seed 7"
 	@$(BIN)/python -m tests.chaos.storm $(ARGS)
 
 simulate: $(READY) ## SEEDS=1000 worlds whose every fault follows from a seed; ARGS="--first 5000 --workers 1"
