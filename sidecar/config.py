@@ -65,6 +65,10 @@ class Config:
         "", "this cluster's voters, by the addresses of their peer ports and with commas between them; every one "
         "of them is told the same", flag="--peers", shape="urls", shown="none: the journals are in the store alone"
     )
+    pair: str = option(
+        "", "two hosts instead of voters: the addresses of both peer ports with a comma between them, "
+        "told to both; each keeps what the other one takes in", flag="--pair", shape="urls", shown="none"
+    )
     peer_port: int = option(
         8473, "port that other sidecars of the cluster use; 0 takes a free one", flag="--peer-port", shape="port"
     )
@@ -99,7 +103,8 @@ class Config:
     @property
     def peer_urls(self) -> tuple[str, ...]:
         """The configured peers, this sidecar perhaps among them."""
-        return tuple(self.peers.split(",")) if self.peers else ()
+        named = self.peers or self.pair
+        return tuple(named.split(",")) if named else ()
 
 
 # fmt: on
@@ -169,7 +174,7 @@ def ready_to_run(config: Config) -> Config:
     if urlsplit(config.agent.url).netloc == f"{config.host}:{config.port}":
         raise ConfigError(f"{config.agent.url} is this sidecar's own address", "give the agent another port")
     config = replace(config, name=config.name or kept_name(config.store_path, config.port))
-    return _ready_for_peers(config) if config.peers else config
+    return _ready_for_peers(config) if config.peer_urls else config
 
 
 def _ready_for_peers(config: Config) -> Config:
@@ -234,7 +239,14 @@ def _checked(config: Config) -> Config:
         )
     if config.control_port and config.control_port == config.port:
         raise ConfigError(f"port and control_port are both {config.port}", "give --control-port another one, or 0")
-    if config.peers and config.peer_port and config.peer_port in (config.port, config.control_port):
+    if config.peers and config.pair:
+        raise ConfigError("--peers and --pair are both given", "three hosts or more need --peers, two need --pair")
+    if config.pair and len(config.peer_urls) != 2:
+        raise ConfigError(
+            f"--pair names {len(config.peer_urls)} addresses",
+            "name both hosts' peer ports, with a comma between them; three hosts or more need --peers",
+        )
+    if config.peer_urls and config.peer_port and config.peer_port in (config.port, config.control_port):
         raise ConfigError(
             f"peer_port {config.peer_port} is another port of this sidecar", "give --peer-port another"
         )

@@ -202,7 +202,7 @@ async def serve(config: Config) -> int:
     port = listener.getsockname()[1]
     config = replace(config, port=port, public_url=config.public_url or f"http://{config.host}:{port}")
     metrics = Metrics()
-    peers = bind(config.peer_host, config.peer_port, "the peer side") if config.peers else None
+    peers = bind(config.peer_host, config.peer_port, "the peer side") if config.peer_urls else None
     store, session, cluster = await opened(config, metrics, HostClock(), peers)
     configure(config.log, sidecar=config.name, session=session.session)
     sidecar = Sidecar(config, store, session, metrics, cluster)

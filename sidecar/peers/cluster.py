@@ -10,7 +10,7 @@ import asyncio
 import ipaddress
 import logging
 import socket
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 
 from bridge.placement import MEMBERS
 from bridge.voterset import Voters, everyone
@@ -27,6 +27,8 @@ from sidecar.peers.link import PeerLink
 from sidecar.peers.lives import Lives
 from sidecar.peers.members import Members
 from sidecar.peers.misfits import Misfits
+from sidecar.peers.pair import AnyMembers, Pair
+from sidecar.peers.pairstore import PairStore
 from sidecar.peers.port import PeerPort
 from sidecar.peers.quorum import QuorumVoter
 from sidecar.peers.reach import Reach
@@ -35,7 +37,7 @@ from sidecar.peers.sealing import Identity
 from sidecar.peers.service import PeerService
 from sidecar.peers.sessions import ClusterSessions
 from sidecar.ports import Clock, Observer, RemoteVoter
-from sidecar.store import Session, Store
+from sidecar.store import Session, Store, inbox
 
 log = logging.getLogger(__name__)
 
@@ -61,9 +63,8 @@ class Cluster:
     """
 
     session: Session
-    members: Members
+    members: AnyMembers
     report: Report
-    _behind: Behind
 
     def __init__(
         self, config: Config, store: ClusterStore, observer: Observer, clock: Clock, listener: socket.socket
@@ -72,10 +73,12 @@ class Cluster:
         self._config, self._observer, self._clock, self._listener = config, observer, clock, listener
         lease, proof = config.lease, config.takeover.refused_is_dead
         self._heard = Heard(self._now_ms, lease.ttl_ms, lease.margin_ms, refused_is_dead=proof)
-        self._local = store.local_voter(self._heard)
+        self._local = store.local_voter(self._heard, listed=not config.pair)
         self._voters: dict[str, RemoteVoter] = {store.voter_id: self._local}
         self._peers: dict[str, PeerLink] = {}
         self._talking: asyncio.Task[None] | None = None
+        self._behind: Behind | None = None
+        self._emptying: set[asyncio.Task[int]] = set()
         self.links = [PeerLink(url, self._side, observer, on_change=self._changed) for url in config.peer_urls]
         self.reach = Reach(store.voter_id, config.name, self.links)
         self._sessions = ClusterSessions(
@@ -94,10 +97,15 @@ class Cluster:
             config.name, group=config.group, role=role, url=config.public_url
         )
         read = store.reads.entries
-        self.members = Members(store.voter_id, config.name, session.session, read, self.reach, self._clock)
+        if config.pair:
+            self.members = Pair(store.voter_id, config.peer_urls, self.reach, store, read, self._clock)
+        else:
+            self.members = Members(store.voter_id, config.name, session.session, read, self.reach, self._clock)
         await self._lives.recall()
-        await self.members.look()  # who is met is told to which cluster this sidecar belongs
-        circle = Circle(session.session, store.voter_id, self._voters, self._sessions, self._now_ms)
+        await self.members.recall()  # who is met is told to which cluster this sidecar belongs
+        circle = Circle(
+            session.session, store.voter_id, self._voters, self._sessions, self._now_ms, taken_in=self._taken_in
+        )
         self._quorum = QuorumVoter(circle, self.members, read)
         self._sessions.on_contact(self._quorum.contact)
         store.join(self._quorum, self._sessions, self.members, self._peers)
@@ -119,7 +127,8 @@ class Cluster:
             deliver: has an owner here take something in.
             learn: claims a handoff, to know how it stands.
         """
-        self._behind = Behind(self.links, self.store, self.session.session, self._votes_for, learn)
+        if not self._config.pair:  # of a pair the only voter of a handoff can miss nothing
+            self._behind = Behind(self.links, self.store, self.session.session, self._votes_for, learn)
         self._talking = asyncio.create_task(self._talk(deliver))
         await asyncio.shield(self._talking)
 
@@ -134,7 +143,8 @@ class Cluster:
             group.create_task(self.members.run_forever(self._quorum))
             group.create_task(self._lives.run_forever())
             group.create_task(self._forward())
-            group.create_task(self._behind.run_forever())
+            if self._behind is not None:
+                group.create_task(self._behind.run_forever())
             if self._config.gateway:
                 group.create_task(GroupCards(self.links, self._sessions, self.store).run_forever())
 
@@ -171,6 +181,10 @@ class Cluster:
         return int(self._clock.monotonic() * 1000)
 
     def _sets(self) -> tuple[Voters, ...]:
+        if (
+            self._config.pair
+        ):  # what it took over from the other host lives without that: its own voter stands for it
+            return ((self.store.voter_id,),)
         return (self.members.list.members,) if self.members.list.members else ()
 
     def _changed(self, line: Line) -> None:
@@ -181,12 +195,29 @@ class Cluster:
         self._voters.update({**self._peers, self.store.voter_id: self._local})
         if line.connected:
             self._sessions.met(line.voter)
-            self._behind.look()
+            self._look_behind()
         elif line.deserted and line.peer is not None:
             self._heard.refused(line.peer.identity.session)
         else:  # nobody hears from its session, or this host does not: what that owner owes is asked of the others
             lease = self._config.lease
-            self._behind.look((lease.ttl_ms + lease.margin_ms) / 1000)
+            self._look_behind((lease.ttl_ms + lease.margin_ms) / 1000)
+
+    def _look_behind(self, in_s: float = 0.0) -> None:
+        if self._behind is not None:
+            self._behind.look(in_s)
+
+    def _taken_in(self, ids: Sequence[int]) -> None:
+        """What waited here is in a journal that this host's file is no voter of."""
+        emptying = asyncio.get_running_loop().create_task(inbox.done(self.store.writer, ids))
+        self._emptying.add(emptying)
+        emptying.add_done_callback(self._emptied)
+
+    def _emptied(self, emptying: asyncio.Task[int]) -> None:
+        self._emptying.discard(emptying)
+        if not emptying.cancelled() and (error := emptying.exception()) is not None:
+            log.warning(
+                "what was taken in could not be removed here, and is recognised if it comes again: %s", error
+            )
 
     async def _forward(self) -> None:
         while True:
@@ -209,7 +240,8 @@ async def opened(
     if listener is None:
         store = await Store.open(config.store, ttl_ms=ttl_ms, margin_ms=margin_ms)
         return store, await _registered(config, store), None
-    own = await ClusterStore.open(config.store, ttl_ms=ttl_ms, margin_ms=margin_ms, alone=False)
+    kind = PairStore if config.pair else ClusterStore
+    own = await kind.open(config.store, ttl_ms=ttl_ms, margin_ms=margin_ms, alone=False)
     cluster = Cluster(config, own, observer, clock, listener)
     return own, await cluster.begin(_role(config)), cluster
 

@@ -21,7 +21,7 @@ from bridge.journal import Entry, Fence
 from bridge.placement import MEMBERS
 from sidecar.errors import PeerUnavailable, StoreUnavailable
 from sidecar.peers.link import PeerLink
-from sidecar.peers.members import Members
+from sidecar.peers.pair import AnyMembers
 from sidecar.peers.quorum import QuorumVoter
 from sidecar.records import Json, KeyRow, TaskView
 from sidecar.store import HandoffRow, Store, inbox
@@ -45,12 +45,12 @@ class ClusterStore(Store):
     """
 
     links: Mapping[str, PeerLink]
-    members: Members
+    members: AnyMembers
     quorum: QuorumVoter
     _of_file: AnySessions
 
     def join(
-        self, voter: QuorumVoter, sessions: AnySessions, members: Members, links: Mapping[str, PeerLink]
+        self, voter: QuorumVoter, sessions: AnySessions, members: AnyMembers, links: Mapping[str, PeerLink]
     ) -> None:
         """Take the cluster in.
 

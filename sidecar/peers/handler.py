@@ -86,6 +86,10 @@ class Handler(Protocol):
         """What this host has heard of since a number of its own, oldest first."""
         ...
 
+    async def at_work(self, peer: Peer, but_of: Sequence[str], promised: str) -> Sequence[HandoffRow]:
+        """What a sweep looks at of what this host is the only voter of, but what these sessions own."""
+        ...
+
     def tail(self, peer: Peer, task: str, after: int) -> AsyncIterator[Sequence[Entry]]:
         """Committed entries after a position, and all that follow, until it ends or is closed."""
         ...

@@ -41,6 +41,7 @@ from sidecar.peers.shapes import (
     PAGE,
     QUERY,
     ROW,
+    ROWS,
     VIEW,
     CardPacked,
     Page,
@@ -135,6 +136,13 @@ class CardAsk(NamedTuple):
     digest: bytes
 
 
+class WorkAsk(NamedTuple):
+    """Handoffs at work, but those of these sessions; see ``Reads.handoffs_at_work``."""
+
+    but_of: Sequence[str]
+    promised: str
+
+
 class Other(NamedTuple):
     """Anything else between two sidecars that know it."""
 
@@ -194,6 +202,11 @@ class _Card(Packed):
     digest: ShortDigest
 
 
+class _Work(Packed):
+    but_of: list[Plain]
+    promised: Plain
+
+
 class _Other(Packed):
     kind: Plain
     payload: bytes
@@ -251,6 +264,7 @@ _DELIVERY: Codec[Delivery] = Codec(
 )
 _CARD: Codec[CardAsk] = Codec(_Card, tuple, lambda packed: CardAsk(packed.group, packed.digest))
 _CARD_ANSWER: Codec[bytes | None] = Codec(AgentCard | None, as_it_is, as_it_is)
+_WORK: Codec[WorkAsk] = Codec(_Work, tuple, lambda packed: WorkAsk(packed.but_of, packed.promised))
 _OTHER: Codec[Other] = Codec(_Other, tuple, lambda packed: Other(packed.kind, packed.payload))
 
 
@@ -270,5 +284,6 @@ DELIVER: Kind[Delivery, bytes] = Kind("deliver", _DELIVERY, OPAQUE, urgent=False
 CARD: Kind[CardAsk, bytes | None] = Kind("card", _CARD, _CARD_ANSWER, bulky=True)
 BEHIND: Kind[Sequence[Stand], list[str]] = Kind("behind", STANDS, BEHIND_ANSWER)
 BEGUN: Kind[int, Sequence[Begun]] = Kind("begun", Codec(Whole, as_it_is, as_it_is), BEGUN_ANSWER)
+AT_WORK: Kind[WorkAsk, list[HandoffRow]] = Kind("at_work", _WORK, ROWS, bulky=True)
 GOSSIP: Kind[bytes, bytes] = Kind("gossip", OPAQUE, OPAQUE)
 OTHER: Kind[Other, bytes] = Kind("other", _OTHER, OPAQUE)

@@ -87,6 +87,10 @@ class PeerLink(Line):
         """What it has heard of since a number of its own, oldest first; as much as one answer takes."""
         return await self.ask(kinds.BEGUN, after)
 
+    async def at_work(self, but_of: Sequence[str], promised: str) -> list[HandoffRow]:
+        """See ``Reads.handoffs_at_work``: of its file, as many as one answer takes."""
+        return await self.ask(kinds.AT_WORK, kinds.WorkAsk(but_of, promised))
+
     def tail(self, task: str, after: int) -> AsyncIterator[list[Entry]]:
         """Committed entries after a position, and all that follow.
 

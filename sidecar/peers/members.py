@@ -118,6 +118,14 @@ class Members:
             raise StoreUnavailable("This cluster takes no work yet: it is not formed", "ask again in a moment")
         return self.list
 
+    async def recall(self) -> None:
+        """Know the list of earlier lives.
+
+        Raises:
+            StoreError: it cannot be read.
+        """
+        await self.look()
+
     async def look(self) -> None:
         """Read this host's copy of the list.
 

@@ -19,13 +19,16 @@ from bridge.journal import Entry, Fence, genesis
 from bridge.quorum import Append, Appended, Claim, Granted, Refusal, Refused
 from bridge.voterset import Voters
 from sidecar.errors import StoreUnavailable
-from sidecar.peers.candidacy import begin, begin_anew
+from sidecar.peers.candidacy import begin, begin_anew, met_first
 from sidecar.peers.circle import Circle
 from sidecar.peers.hand import Hand
 from sidecar.records import KeyRow, TaskView
 
 BACKOFF_S = (0.02, 0.27)
 """Whoever lost a contest waits for a random time in between: two that meet do not meet for ever."""
+
+BEGUN_ELSEWHERE_S = (0.01, 0.06)
+"""Whoever begins what another one begins at this moment leaves it so long."""
 
 FENCES_KEPT = 50_000
 
@@ -100,7 +103,13 @@ class QuorumVoter:
         refused = self._stale(task, fence)
         if refused is not None:
             return refused
-        hand = self._hand(task, fence, self._places.placed(task))
+        sets = self._places.placed(task)
+        if len(sets) > 1:
+            met = await met_first(self._circle, task, fence, sets)
+            if met is not None:
+                await asyncio.sleep(random.uniform(*BEGUN_ELSEWHERE_S))  # noqa: S311 - spreads, hides nothing
+                return met
+        hand = self._hand(task, fence, sets)
         begin_anew(hand)
         granted = await self._decided(hand)
         if isinstance(granted, Refused):

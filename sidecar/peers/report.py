@@ -15,7 +15,7 @@ from typing import NamedTuple
 from bridge.gist import WORKING
 from sidecar.peers.clusterstore import ClusterStore
 from sidecar.peers.link import PeerLink
-from sidecar.peers.members import Members
+from sidecar.peers.pair import AnyMembers
 from sidecar.peers.reach import ID_SHOWN, Held, Reach
 from sidecar.records import Json
 from sidecar.store import SessionRow
@@ -47,7 +47,7 @@ class Report:
         self,
         name: str,
         store: ClusterStore,
-        members: Members,
+        members: AnyMembers,
         reach: Reach,
         sessions: Callable[[], list[SessionRow]],
         patience_ms: int,
@@ -163,7 +163,8 @@ class Report:
         members = self._members
         wrong = [each for each in (members.problem, members.doubt) if each]
         wrong += [f"{link.name} {said.why}" for link, said in held if said.why]
-        here = members.list.version, members.cluster
+        version = members.list.version
+        here = version, members.cluster if version else ""
         for link, said in held:
             there = (said.list.version, said.cluster) if said.list is not None else here
             if there != here and not members.problem:

@@ -16,7 +16,7 @@ from bridge.session import Renewal
 from sidecar.errors import PeerUnavailable
 from sidecar.peers.handshake import Peer
 from sidecar.peers.misfits import Misfits
-from sidecar.peers.shapes import Page
+from sidecar.peers.shapes import ROWS_MAX, Page
 from sidecar.peers.stands import BEHIND_MAX, Begun, Stand
 from sidecar.records import Caller, KeyRow, ListQuery, Riders, SessionCard, TaskView
 from sidecar.runtime.cards import of_group
@@ -116,6 +116,11 @@ class PeerService:
     async def begun(self, peer: Peer, after: int) -> Sequence[Begun]:
         """By its own file."""
         return await begun_after(self._store.reads, after, BEHIND_MAX)
+
+    async def at_work(self, peer: Peer, but_of: Sequence[str], promised: str) -> Sequence[HandoffRow]:
+        """By its own file, which is the only voter's: what is not committed here is the other host's to settle."""
+        rows = await self._store.reads.handoffs_at_work(but_of, promised)
+        return [row for row in rows if row.voter.committed][:ROWS_MAX]
 
     async def tail(self, peer: Peer, task: str, after: int) -> AsyncIterator[Sequence[Entry]]:
         """Committed entries, now and as they come."""

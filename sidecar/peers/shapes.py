@@ -20,6 +20,10 @@ Moment = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
 """Milliseconds since 1970, as an agent said: it may lie before."""
 
 
+ROWS_MAX = 1000
+"""Of how many handoffs one answer says how they stand: the rest of a sweep waits for the next one."""
+
+
 class KeyPacked(Packed):
     """A message key's row."""
 
@@ -265,6 +269,11 @@ def _cursor(packed: CursorPacked | None) -> tuple[int, str] | None:
 
 ROW: Codec[HandoffRow | None] = Codec(
     HandoffPacked | None, _row_packed, lambda packed: None if packed is None else packed.record()
+)
+ROWS: Codec[list[HandoffRow]] = Codec(
+    Annotated[list[HandoffPacked], Meta(max_length=ROWS_MAX)],
+    lambda rows: [_row_packed(row) for row in rows],
+    lambda packed: [row.record() for row in packed],
 )
 VIEW: Codec[TaskView | None] = Codec(
     ViewPacked | None,

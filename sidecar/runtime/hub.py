@@ -23,7 +23,7 @@ READ_BYTES = 1 << 20
 MEMORY_BYTES_MAX = 1 << 20
 
 Read = Callable[[str, int, int, int], Awaitable[list[Entry]]]
-Watch = Callable[[], AbstractContextManager[None]]
+Watch = Callable[[str, int], AbstractContextManager[None]]
 
 
 class Channel:
@@ -196,7 +196,7 @@ class Hub:
                 if channel.live:
                     await channel.changed(seen)
                 else:
-                    with self._watch():
+                    with self._watch(task_id, cursor):
                         await channel.changed(seen)
 
 

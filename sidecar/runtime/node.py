@@ -58,7 +58,7 @@ class Node:
         Without peers every sidecar of the store is on one host.
         """
         endpoint = self.link.endpoint
-        return reached_as(endpoint, self.clock.boot) if self.config.peers else endpoint
+        return reached_as(endpoint, self.clock.boot) if self.config.peer_urls else endpoint
 
     @property
     def patience_s(self) -> float:

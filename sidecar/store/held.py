@@ -37,6 +37,7 @@ class Held:
         gist: what a sweep has to know of the journal.
         shown_seq: position at which the row for reads was made that is shown, 0 where that is not known.
         task_view: the row for reads as it was last written from here; None: not known.
+        elsewhere: another host is the only voter, and goes on with what stands here as it began (``elsewhere``).
     """
 
     id: int
@@ -46,10 +47,16 @@ class Held:
     gist: Gist = NOTHING
     shown_seq: int = 0
     task_view: TaskView | None = None
+    elsewhere: bool = False
 
     @property
     def waits(self) -> bool:
-        """A sweep passes it by: nothing is to be done, and all of it is known to be committed."""
+        """A sweep passes it by: nothing is to be done here, and all of it is known to be committed."""
+        return self.elsewhere or self.rests
+
+    @property
+    def rests(self) -> bool:
+        """The same, by the journal alone."""
         return self.view.committed >= self.view.tip.seq and self.gist.word not in WORKING
 
 
@@ -65,7 +72,9 @@ def held_of(row: Sequence[Any], boot: str) -> Held:
         purged=bool(row[14]),
     )
     gist = Gist(State(row[16]), bool(row[17]), bool(row[18]), bool(row[15]))
-    return Held(row[0], row[1], view, row[13], gist, row[20])
+    held = Held(row[0], row[1], view, row[13], gist, row[20])
+    held.elsewhere = bool(row[19]) and not held.rests
+    return held
 
 
 def row_of(held: Held, boot: str) -> tuple[Any, ...]:

@@ -18,16 +18,20 @@ from dataclasses import replace
 from typing import Any, Protocol
 
 from bridge.errors import BrokenChain
-from bridge.journal import Entry, Tip, check_link
+from bridge.journal import Entry, Kind, Tip, check_link
 from bridge.placement import MEMBERS, MemberList, member_list, misplaced
-from bridge.quorum import Append, Appended, Claim, Granted, Refused, VoterView, decide_append
+from bridge.quorum import Append, Appended, AppendPlan, Claim, Granted, Refused, VoterView, decide_append
 from bridge.session import Renewal
 from bridge.voterid import misdirected
+from bridge.voterset import alone
 from sidecar.records import NO_RIDERS, Riders, SessionCard
+from sidecar.store.held import Held
 from sidecar.store.reads import Reads
 from sidecar.store.rows import Rows
 from sidecar.store.voter import Claiming, answer, size_of
 from sidecar.store.writer import Writer
+
+ONLY_KEPT = 20_000
 
 
 class Heard(Protocol):
@@ -61,6 +65,7 @@ class LocalVoter:
         self.voter = voter
         self._writer, self._reads, self._heard = writer, reads, heard
         self._members = _Members() if listed else None
+        self._only = None if listed else _Only(voter)
 
     def pre_vote(self, claim: Claim, *, asked: str | None = None) -> Coroutine[Any, Any, Granted | Refused]:
         """What it would answer to a claim; nothing is changed. Queued before this returns.
@@ -113,7 +118,7 @@ class LocalVoter:
             if broken is not None:
                 future.set_exception(broken)
                 return future
-        self._writer.submit(_Append(future, append, riders, self._members), may_wait=may_wait)
+        self._writer.submit(_Append(future, append, riders, self._members, self._only), may_wait=may_wait)
         return future
 
     async def renew(self, renewal: Renewal, card: SessionCard, *, asked: str | None = None) -> bool:
@@ -165,8 +170,38 @@ class _Members:
         return self._list
 
 
+class _Only:
+    """Of which handoffs this voter is the only one, as their journals name it; the writer's.
+
+    What it has taken is committed then, and it is the first to know (``decide_append``).
+    """
+
+    def __init__(self, me: str) -> None:
+        self._me = me
+        self._known: dict[str, bool] = {}
+
+    def one(self, rows: Rows, held: Held, append: Append) -> bool:
+        """Whether it is, with an append that it is about to take."""
+        names = append.entries and (
+            not append.after_seq or any(each.kind is Kind.VOTERS for each in append.entries)
+        )
+        known = self._known.get(append.task)
+        if known is None or names:
+            before = rows.journal(held) if held.id else []
+            after = [*before[: append.after_seq], *append.entries]
+            if after and len(before) > len(after) and before[len(after) - 1].hash == after[-1].hash:
+                after = before  # a journal that is longer and equal stays as it is
+            known = alone(after, held.view.committed, self._me)
+            if len(self._known) >= ONLY_KEPT:
+                self._known.clear()
+            self._known[append.task] = known
+            if not after or any(each.kind is Kind.VOTERS for each in after):  # what is committed decides, too
+                del self._known[append.task]
+        return known
+
+
 class _Append:
-    __slots__ = ("_append", "_members", "_riders", "future", "size")
+    __slots__ = ("_append", "_members", "_only", "_riders", "future", "size")
 
     def __init__(
         self,
@@ -174,10 +209,11 @@ class _Append:
         append: Append,
         riders: Riders,
         members: _Members | None,
+        only: _Only | None,
     ) -> None:
         self.future = future
         self.size = size_of(append) + len(riders.view.finished or b"" if riders.view else b"")
-        self._append, self._riders, self._members = append, riders, members
+        self._append, self._riders, self._members, self._only = append, riders, members, only
 
     def run(self, rows: Rows) -> Appended | Refused:
         append = self._append
@@ -187,7 +223,13 @@ class _Append:
             refused = misplaced(before, append, self._members.held(rows))
             if refused is not None:
                 return refused
-        decision = decide_append(before, append, lambda seq: rows.stored_hash(held, seq), voters=2)
+
+        def decide(voters: int) -> tuple[VoterView, AppendPlan, Appended] | Refused:
+            return decide_append(before, append, lambda seq: rows.stored_hash(held, seq), voters=voters)
+
+        decision = decide(2)
+        if not isinstance(decision, Refused) and self._only is not None and self._only.one(rows, held, append):
+            decision = decide(1)
         if isinstance(decision, Refused):
             return decision
         view, plan, appended = decision

@@ -197,8 +197,8 @@ class Store:
         """See ``Wake.on_change``."""
         self.wake.on_change(listener)
 
-    def watch(self) -> AbstractContextManager[None]:
-        """See ``Wake.watch``."""
+    def watch(self, task: str = "", after: int = 0) -> AbstractContextManager[None]:  # noqa: ARG002
+        """Have changes noticed while somebody waits for what follows a position of a task; see ``Wake.watch``."""
         return self.wake.watch()
 
 

@@ -92,6 +92,10 @@ class Wake:
             elif self._later is None:
                 self._later = self._loop.call_later(wait, self._tell_peers)
 
+    def told(self, tasks: frozenset[str]) -> None:
+        """Somebody else knows of a change, of tasks that this store does not keep."""
+        self._tell_listeners(tasks, False)
+
     def close(self) -> None:
         """Stop; nobody is told any more."""
         self._loop.remove_reader(self._mailbox.fileno())

@@ -187,6 +187,10 @@ class Remembers:
         await self._began(peer, "begun", after)
         return [(after + 1, "t1", 5)]
 
+    async def at_work(self, peer: Peer, but_of: Sequence[str], promised: str) -> Sequence[HandoffRow]:
+        await self._began(peer, "at_work", promised)
+        return []
+
     async def tail(self, peer: Peer, task: str, after: int) -> AsyncIterator[Sequence[Entry]]:
         await self._began(peer, "tail", after)
         self.tails_open += 1

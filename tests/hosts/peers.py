@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -17,6 +18,7 @@ def cluster(
     stage: Stage,
     agents: Sequence[AgentProcess | None],
     failpoints: Mapping[str, str] | None = None,
+    named: str = "peers",
     **options: Any,
 ) -> list[SidecarProcess]:
     """Start a sidecar for each agent, a gateway for each None: one another's peers, named a, b, c …
@@ -25,13 +27,24 @@ def cluster(
     """
     ports = [free_port() for _ in agents]
     peers = ",".join(f"http://127.0.0.1:{port}" for port in ports)
-    given = {**BRIEF, "peers": peers, **options}
+    given = {**BRIEF, named: peers, **options}
     started = []
     for agent, port, name in zip(agents, ports, "abcdefgh", strict=False):
         own = {**given, "store": f"sqlite:///{stage.directory / name}.db", "peer_port": port}
         points = (failpoints or {}).get(name, "")
         started.append(stage.gateway(name, **own) if agent is None else stage.sidecar(agent, name, points, **own))
     return started
+
+
+def pair(stage: Stage, agents: Sequence[AgentProcess | None], **options: Any) -> list[SidecarProcess]:
+    """Start two sidecars that are a pair, named a and b."""
+    return cluster(stage, agents, named="pair", **options)
+
+
+def lose_disk(stage: Stage, host: SidecarProcess) -> None:
+    """Delete a host's files; its process has ended."""
+    for file in stage.directory.glob(f"{host.name}.db*"):
+        shutil.rmtree(file) if file.is_dir() else file.unlink()
 
 
 async def completed(stage: Stage, at: SidecarProcess, task_id: str) -> bool:

@@ -2,17 +2,10 @@
 
 from __future__ import annotations
 
-import shutil
-
-from tests.hosts.peers import cluster, verify
+from tests.hosts.peers import cluster, lose_disk, verify
 from tests.integration.stage import SidecarProcess, Stage, wait_for
 
 MEMBERS = "members"
-
-
-def _lose_disk(stage: Stage, host: SidecarProcess) -> None:
-    for file in stage.directory.glob(f"{host.name}.db*"):
-        shutil.rmtree(file) if file.is_dir() else file.unlink()
 
 
 async def _list(stage: Stage, host: SidecarProcess) -> list[str]:
@@ -31,7 +24,7 @@ async def test_a_host_without_its_disk_has_no_vote_and_says_so(stage: Stage) -> 
     await before.ended()
     written = await _list(stage, a)
     c.kill()
-    _lose_disk(stage, c)
+    lose_disk(stage, c)
     c.start()
 
     async def told() -> bool:

@@ -64,9 +64,11 @@ def test_flag_over_variable_over_file_over_default(row: Option, tmp_path: Path) 
         assert value_of(load({}, env), row.name) == row.default
         assert value_of(load({row.name: text}, env), row.name) == value
         return
-    third = {"url": "http://c.example", "urls": "http://c.example", "store": "sqlite:///c.db"}.get(
-        row.shape, "third"
-    )
+    third = {
+        "url": "http://c.example",
+        "urls": "http://c.example,http://d.example",
+        "store": "sqlite:///c.db",
+    }.get(row.shape, "third")
     third = str(row.default + 5) if row.type in (int, float) else str(row.default or third)
     env[row.env] = third
     assert value_of(load({}, env), row.name) == (row.type(third) if row.type in (int, float) else third)
@@ -124,6 +126,11 @@ def test_one_source_may_not_say_an_option_twice() -> None:
         ({"DHP_SIDECAR_PEERS": ","}, "several with commas"),
         ({"DHP_SIDECAR_PEERS": "http://a:1,b:2"}, "several with commas"),
         ({"DHP_SIDECAR_PEERS": "http://a:1", "DHP_SIDECAR_PEER_PORT": "8470"}, "peer_port 8470"),
+        ({"DHP_SIDECAR_PAIR": "http://a:1,http://b:1", "DHP_SIDECAR_PEER_PORT": "8470"}, "peer_port 8470"),
+        ({"DHP_SIDECAR_PAIR": "http://a:1"}, "--pair names 1 addresses"),
+        ({"DHP_SIDECAR_PAIR": "http://a:1,http://a:1/"}, "--pair names 1 addresses"),
+        ({"DHP_SIDECAR_PAIR": "http://a:1,http://b:1,http://c:1"}, "--pair names 3 addresses"),
+        ({"DHP_SIDECAR_PAIR": "http://a:1,http://b:1", "DHP_SIDECAR_PEERS": "http://a:1"}, "both given"),
     ],
 )
 def test_what_is_wrong_is_said(env: dict[str, str], said: str) -> None:
@@ -217,6 +224,7 @@ def test_peers_are_told_apart_and_named_once() -> None:
 
 def test_peers_on_other_machines_need_a_secret(tmp_path: Path) -> None:
     assert "nothing would authenticate" in refusal(PEERS)
+    assert "nothing would authenticate" in refusal({**AGENT, "name": "a", "pair": "http://10.0.0.1:1,http://b:1"})
     assert "no cluster secret" in refusal({**LOCAL, "peer_host": "0.0.0.0"})
     assert "has 5 characters" in refusal({**LOCAL, "cluster_secret": "short"})
     file = tmp_path / "secret"
