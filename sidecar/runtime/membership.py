@@ -21,7 +21,7 @@ from sidecar.trouble import Trouble
 log = logging.getLogger(__name__)
 
 STILL_S = 1.0
-"""A wait that took so much longer than it should have is told: this process was not running."""
+"""A timer that comes so late is told of: this process was not running."""
 
 
 class Membership:
@@ -45,6 +45,7 @@ class Membership:
         self._doubt_until_ms = 0
         self._trouble = Trouble(after_s=lease.ttl_ms / 2000)
         self._told_lapse = False
+        self._tick: asyncio.TimerHandle | None = None
 
     @property
     def superseded(self) -> bool:
@@ -63,24 +64,39 @@ class Membership:
     async def run_forever(self) -> None:
         """Renew every quarter of the TTL until cancelled; superseded, only wait: the process goes on to serve."""
         pause = self._node.config.lease.ttl_ms / 4000
-        while True:
-            try:
-                if not self.superseded:
-                    await self._renew()
-            except Exception as error:
-                self._failed(error)
-                log.exception("renewing the session failed and will be tried again")
-            before = self._node.clock.monotonic()
-            with suppress(TimeoutError):
-                async with asyncio.timeout(pause):
-                    await self._due.wait()
-            self._due.clear()
-            still = self._node.clock.monotonic() - before - pause
-            if still > STILL_S:
-                log.warning(
-                    "this process stood still for %.1f s: it was stopped, or its machine slept or was overloaded; "
-                    "others may have taken over what it owned", still,
-                )  # fmt: skip
+        self._expect(pause)
+        try:
+            while True:
+                await self._once(pause)
+        finally:
+            if self._tick is not None:
+                self._tick.cancel()
+
+    async def _once(self, pause: float) -> None:
+        try:
+            if not self.superseded:
+                await self._renew()
+        except Exception as error:
+            self._failed(error)
+            log.exception("renewing the session failed and will be tried again")
+        with suppress(TimeoutError):
+            async with asyncio.timeout(pause):
+                await self._due.wait()
+        self._due.clear()
+
+    def _expect(self, pause: float) -> None:
+        """Look whether this process runs on: a timer comes late if it does not."""
+        due = self._node.clock.monotonic() + pause
+        self._tick = asyncio.get_running_loop().call_later(pause, self._ticked, due, pause)
+
+    def _ticked(self, due: float, pause: float) -> None:
+        self._expect(pause)
+        still = self._node.clock.monotonic() - due
+        if still > STILL_S:
+            log.warning(
+                "this process stood still for %.1f s: it was stopped, or its machine slept or was overloaded; "
+                "others may have taken over what it owned", still,
+            )  # fmt: skip
 
     async def _renew(self) -> None:
         node = self._node
