@@ -1,13 +1,13 @@
 """Kill an agent in the middle of its work and watch an ordinary client get the finished task.
 
-    python -m examples.demo                    all five acts, about a minute
+    python -m examples.demo                    all six acts, more than a minute
     python -m examples.demo --act 1 --act 2    some of them
     python -m examples.demo --json FILE        leave everything that was measured
     python -m examples.demo --urls FILE        count other pages (one URL a line) than pydoc's
 
 Starts real processes on loopback ports: a page server, agents, and sidecars that share one SQLite store in a
-temporary directory; in act 5 each has its own. The last line says whether every promise was kept, and so does the
-exit status.
+temporary directory; in acts 5 and 6 each has its own. The last line says whether every promise was kept, and so
+does the exit status.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             print(line)
         print(f"logs and journals are left in {stage.directory}; to look closer:")
         print(f"  .venv/bin/dhp-sidecar tasks --store {stage.store}   (then show TASK, verify)")
-        print("  (of act 5 each host has its own, below host-A, host-B and host-C)")
+        print("  (of acts 5 and 6 each host has its own, below host-A, host-B, host-C, pair-A and pair-B)")
     if args.json:
         evidence.write(args.json)
         print(f"evidence: {args.json}")

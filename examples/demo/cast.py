@@ -9,9 +9,11 @@ from __future__ import annotations
 import signal
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Literal
 
 from examples.demo.stage import Actor, Home, Stage
+
+Apart = Literal["", "--peers", "--pair"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +73,8 @@ KILL_BOTH: Final = Blow(signal.SIGKILL, ("sidecar", "agent"), "kill")
 """The sidecar first: nobody is left to say that the agent is gone."""
 DESTROY: Final = Blow(signal.SIGKILL, ("sidecar", "agent"), "kill", destroys=True)
 """A host that does not come back: its disk goes with it."""
+DESTROY_THE_REST: Final = Blow(signal.SIGKILL, ("sidecar",), "kill", destroys=True)
+"""What is left of a host whose agent was killed before."""
 DRAIN: Final = Blow(signal.SIGTERM, ("sidecar",), "sigterm")
 
 
@@ -82,11 +86,13 @@ class Cast:
         sides: two of them.
         gateway: what the client talks to; without one it talks to the first side's sidecar.
         beside: an agent that the act needs for comparison, if it does.
+        pair: each side is a host, and the only one that keeps what the other takes in.
     """
 
     sides: tuple[Side, Side]
     gateway: Actor | None = None
     beside: Actor | None = None
+    pair: bool = False
 
     @property
     def door(self) -> Actor:
@@ -131,7 +137,7 @@ class Cast:
 
 def enter(
     stage: Stage, module: str, group: str, *arguments: str,
-    gateway: bool = False, apart: bool = False, beside: Actor | None = None,
+    gateway: bool = False, apart: Apart = "", beside: Actor | None = None,
 ) -> Cast:  # fmt: skip
     """Start two agents of a kind, a sidecar beside each, and a gateway if one is wanted, all at once.
 
@@ -141,14 +147,18 @@ def enter(
         group: its name, and the first word of everybody's.
         arguments: of the agents.
         gateway: whether the client is to talk to one.
-        apart: each of the three is a host of its own; else they share a store.
+        apart: everybody is a host of its own and is told of the others by this option; else they share a store.
         beside: see ``Cast``.
     """
-    at: Sequence[Home | None] = stage.homes("host-A", "host-B", "host-C") if apart else (None, None, None)
+    at: Sequence[Home | None] = (None, None, None)
+    if apart == "--pair":
+        at = stage.homes("pair-A", "pair-B", told=apart)
+    elif apart:
+        at = stage.homes("host-A", "host-B", "host-C", told=apart)
     agents = [stage.agent(f"{group} agent {letter}", module, *arguments) for letter in "AB"]
     first, second = (
         Side(letter, agent, stage.sidecar(f"{group} sidecar {letter}", group, agent, home))
         for letter, agent, home in zip("AB", agents, at[:2], strict=True)
     )
     door = stage.sidecar(f"{group} gateway", group, None, at[2]) if gateway else None
-    return Cast((first, second), door, beside)
+    return Cast((first, second), door, beside, apart == "--pair")

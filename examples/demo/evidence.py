@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from bridge.journal import Entry, Kind, from_line
+from bridge.journal import TERMINAL, Entry, Kind, from_line
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,8 +151,8 @@ def journal_facts(export: bytes) -> dict[str, Any]:
 
     Returns:
         ``entries`` count, ``hash`` of the last, ``fences`` as claimed (n, session, owner, attempt, reason, seq),
-        ``rewound`` and ``checkpoints`` counts, and ``covered``: the state of the last checkpoint before the last
-        claim, None without one.
+        whether it has ``ended``, ``rewound`` and ``checkpoints`` counts, and ``covered``: the state of the last
+        checkpoint before the last claim, None without one.
     """
     entries = [from_line(line)[1] for line in export.splitlines() if line.strip()]
     claims = [entry for entry in entries if entry.kind is Kind.CLAIMED]
@@ -164,6 +164,7 @@ def journal_facts(export: bytes) -> dict[str, Any]:
         "hash": entries[-1].hash if entries else "",
         "fences": [_fence(entry) for entry in claims],
         "checkpoints": len(steps),
+        "ended": any(entry.kind in TERMINAL for entry in entries),
         "rewound": sum(entry.kind is Kind.REWOUND for entry in entries),
         "covered": _body(before[-1]).get("state") if before else None,
     }

@@ -11,6 +11,7 @@ import json
 import time
 from typing import Any, Final
 
+from examples.demo.cast import DESTROY_THE_REST
 from examples.demo.evidence import journal_facts
 from examples.demo.takeover import Scene
 
@@ -24,7 +25,9 @@ async def read_journal(scene: Scene) -> dict[str, Any]:
         act.check("the journal verifies", kept=False, seen="the client never learnt a task id")
         return {}
     stores = scene.cast.stores()
-    if stores:
+    if scene.cast.pair:
+        facts = await _kept_by_the_other(scene)
+    elif stores:
         facts = await _agreed(scene, stores)
     else:
         facts, fault = await _read(scene, scene.stage.store)
@@ -56,6 +59,23 @@ async def _agreed(scene: Scene, stores: dict[str, str]) -> dict[str, Any]:
     )
     hosts = {name: facts["hash"] for name, (facts, _) in zip(stores, read, strict=True)}
     return facts | {"hosts": hosts}
+
+
+async def _kept_by_the_other(scene: Scene) -> dict[str, Any]:
+    """What the other host of a pair says once nothing is left of the one that took the task in."""
+    cast = scene.cast
+    gone = scene.side or cast.sides[0]
+    at, what = DESTROY_THE_REST.fall(gone)
+    scene.note("demo", what, at)
+    scene.display.cast(cast.states())
+    left = cast.other(gone).letter
+    facts, fault = await _read(scene, cast.stores()[f"sidecar {left}"])
+    scene.act.check(
+        f"nothing is left of host {gone.letter}, and the journal of host {left} verifies to its end",
+        bool(facts["ended"]) and not fault,
+        fault or f"{facts['entries']} entries, chain ends in {facts['hash'][:16]}…",
+    )
+    return facts
 
 
 async def _read(scene: Scene, store: str) -> tuple[dict[str, Any], str]:

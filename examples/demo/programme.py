@@ -12,11 +12,11 @@ from typing import Final
 
 from examples.demo import act_census, act_writer
 from examples.demo.act_census import Pages
-from examples.demo.cast import DESTROY, DRAIN, KILL_AGENT, KILL_BOTH, Blow, Cast, enter
+from examples.demo.cast import DESTROY, DRAIN, KILL_AGENT, KILL_BOTH, Apart, Blow, Cast, enter
 from examples.demo.stage import Stage
 from examples.demo.takeover import Scene
 
-NUMBERS: Final = (1, 2, 3, 4, 5)
+NUMBERS: Final = (1, 2, 3, 4, 5, 6)
 _PACE: Final = ("--pace", "0")
 
 
@@ -58,7 +58,7 @@ def programme(stage: Stage, numbers: Sequence[int], urls: Sequence[str] | None, 
 def _counting(pages: Pages) -> dict[int, Plan]:
     run = partial(act_census.run, pages=pages)
 
-    def counting(group: str, *, gateway: bool = True, apart: bool = False) -> Callable[[Stage], Cast]:
+    def counting(group: str, *, gateway: bool = True, apart: Apart = "") -> Callable[[Stage], Cast]:
         return lambda stage: enter(stage, "census", group, *_PACE, gateway=gateway, apart=apart)
 
     return {
@@ -80,6 +80,11 @@ def _counting(pages: Pages) -> dict[int, Plan]:
         5: Plan(
             "Act 5 — three hosts that share nothing: one is destroyed at page 20, with its disk",
             "The client is at a gateway on the third. Each host has a journal of its own; two of three go on.",
-            DESTROY, counting("apart", apart=True), run,
+            DESTROY, counting("apart", apart="--peers"), run,
+        ),
+        6: Plan(
+            "Act 6 — two hosts, a pair: the agent of host A is killed at page 20; host B has everything",
+            "Each host keeps what the other one takes in. In the end the rest of host A goes, too, with its disk.",
+            KILL_AGENT, counting("paired", gateway=False, apart="--pair"), run,
         ),
     }  # fmt: skip

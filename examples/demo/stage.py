@@ -43,11 +43,13 @@ class Home:
         directory: holds its sidecar's journals.
         peer_port: where the other hosts reach its sidecar.
         peers: the addresses of all hosts' sidecars.
+        told: the option that tells them.
     """
 
     directory: Path
     peer_port: int
     peers: str
+    told: str = "--peers"
 
     @property
     def store(self) -> str:
@@ -168,11 +170,11 @@ class Stage:
         """Start an example agent; ready when it shows its card."""
         return self.example(name, module, "/.well-known/agent-card.json", *arguments)
 
-    def homes(self, *names: str) -> list[Home]:
-        """As many hosts, each with a directory of its own; their sidecars are one another's peers."""
+    def homes(self, *names: str, told: str = "--peers") -> list[Home]:
+        """As many hosts, each with a directory of its own; their sidecars are one another's peers, or a pair."""
         ports = [self._port() for _ in names]
         peers = ",".join(f"http://127.0.0.1:{port}" for port in ports)
-        homes = [Home(self.directory / name, port, peers) for name, port in zip(names, ports, strict=True)]
+        homes = [Home(self.directory / name, port, peers, told) for name, port in zip(names, ports, strict=True)]
         for home in homes:
             home.directory.mkdir()
         return homes
@@ -188,7 +190,7 @@ class Stage:
             "--group": group,
         }
         if home:
-            options |= {"--peers": home.peers, "--peer-port": str(home.peer_port)}
+            options |= {home.told: home.peers, "--peer-port": str(home.peer_port)}
         beside = ["--agent", agent.url] if agent else ["--gateway"]
         flat = [word for pair in options.items() for word in pair]
         command = [sys.executable, "-m", "sidecar.cli", "run", *beside, *flat]

@@ -20,7 +20,7 @@ COMMAND = [sys.executable, "-m", "examples.demo"]
 PAGES = 24
 """A census of 60 shows nothing more here, and each page costs time."""
 
-ACTS = ("2", "3", "4", "5")
+ACTS = ("2", "3", "4", "5", "6")
 """The first has nothing of its own: the agent alone is killed in the second, the census struck in the others."""
 
 LATE_MS = 5000
@@ -40,7 +40,8 @@ def test_the_demo_is_green_and_its_evidence_says_why(tmp_path: Path) -> None:
     assert done.stdout.splitlines()[-1] == "BRIDGE DEMO: GREEN", done.stdout + done.stderr
     assert done.returncode == 0
     evidence = json.loads(file.read_text())
-    for act, blow, claims in zip(evidence["acts"], ("kill", "kill", "sigterm", "kill"), (2, 3, 3, 3), strict=True):
+    blows = "kill", "kill", "sigterm", "kill", "kill"
+    for act, blow, claims in zip(evidence["acts"], blows, (2, 3, 3, 3, 2), strict=True):
         assert act["green"]
         assert all(check["kept"] for check in act["checks"])
         fences = [fence["n"] for fence in act["journal"]["fences"]]
@@ -51,8 +52,8 @@ def test_the_demo_is_green_and_its_evidence_says_why(tmp_path: Path) -> None:
         assert 0 < facts[f"{blow}_to_standby_ms"] <= facts[f"{blow}_to_next_event_ms"]
         waited = LEASE_MS if act["journal"].get("hosts") else 0
         assert facts[f"{blow}_to_standby_ms"] < LATE_MS + waited
-    writer, together, drained, apart = (act["facts"] for act in evidence["acts"])
-    for census in (together, drained, apart):
+    writer, together, drained, apart, paired = (act["facts"] for act in evidence["acts"])
+    for census in (together, drained, apart, paired):
         assert census["pages"] == PAGES
         assert census["fetches"]["covered_and_fetched_again"] == []
         assert PAGES // 3 <= census["fetches"]["covered_by_checkpoint_at_takeover"] < PAGES
@@ -64,8 +65,10 @@ def test_the_demo_is_green_and_its_evidence_says_why(tmp_path: Path) -> None:
     hosts = evidence["acts"][3]["journal"]["hosts"]
     assert len(hosts) == 2
     assert set(hosts.values()) == {evidence["acts"][3]["journal"]["hash"]}
-    blows = [note["what"].split()[0] for note in evidence["timeline"] if note["who"] == "demo"]
-    assert blows == ["SIGKILL", "SIGKILL", "SIGTERM", "SIGKILL"]
+    assert evidence["acts"][4]["journal"]["ended"]
+    struck = [note["what"] for note in evidence["timeline"] if note["who"] == "demo"]
+    assert [what.split()[0] for what in struck] == ["SIGKILL"] * 2 + ["SIGTERM"] + ["SIGKILL"] * 3
+    assert ["deleted" in what for what in struck] == [False, False, False, True, False, True]
 
 
 def test_interrupted_it_leaves_nothing_running() -> None:

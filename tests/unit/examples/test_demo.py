@@ -95,6 +95,7 @@ def test_without_a_takeover_nothing_is_covered() -> None:
         "hash": "",
         "fences": [],
         "checkpoints": 0,
+        "ended": False,
         "rewound": 0,
         "covered": None,
     }

@@ -1,4 +1,4 @@
-"""Act 5's own judgement: what is destroyed is gone, what is left is read, and hosts that differ are seen."""
+"""What acts 5 and 6 judge: what is destroyed is gone, what is left is read, and hosts that differ are seen."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from bridge.journal import Fence
+from bridge.journal import Draft, Fence, Kind
 from examples.demo import ledger
-from examples.demo.cast import DESTROY, Cast, Side
+from examples.demo.cast import DESTROY, KILL_AGENT, Cast, Side
 from examples.demo.display import Plain
 from examples.demo.evidence import Evidence, journal_facts
 from examples.demo.ledger import read_journal
@@ -101,5 +101,49 @@ async def test_hosts_that_do_not_agree_are_seen(
     stage.broken = {"host-C"} if fault == "broken" else set()
     if fault == "alone":
         scene.cast.sides[0].sidecar.fate = "killed"
+    await read_journal(scene)
+    assert [check.kept for check in scene.act.checks] == [False, True]
+
+
+def set_up_a_pair(directory: Path) -> tuple[Scene, Told, list[Home]]:
+    stage = Told(directory)
+    homes = stage.homes("pair-A", "pair-B", told="--pair")
+    puppets = [Puppet(f"g {name}") for name in ("agent A", "sidecar A", "agent B", "sidecar B")]
+    for puppet, home in zip((puppets[1], puppets[3]), homes, strict=True):
+        puppet.home = home
+        (home.directory / "journal.db").touch()
+    cast = Cast((Side("A", *puppets[:2]), Side("B", *puppets[2:4])), pair=True)
+    puppets[0].says("received")
+    evidence = Evidence()
+    scene = Scene(stage, Plain(), evidence, evidence.act("six"), cast, KILL_AGENT)
+    scene.seen.task_id = "t"
+    assert strike(scene)
+    return scene, stage, homes
+
+
+PAIRED = exported(
+    (Fence(1, "s1"), [claimed("g-sidecar-A", 0), step(["a"])]),
+    (Fence(2, "s2"), [claimed("g-sidecar-B", 1), step(["a", "b"]), Draft(Kind.COMPLETED, b"{}")]),
+)
+
+
+async def test_of_a_pair_the_host_that_took_the_task_in_goes_before_the_other_ones_journal_is_read(
+    tmp_path: Path,
+) -> None:
+    scene, stage, homes = set_up_a_pair(tmp_path)
+    stage.journals = {"pair-B": [PAIRED]}
+    facts = await read_journal(scene)
+    assert [check.kept for check in scene.act.checks] == [True, True]
+    assert [home.directory.exists() for home in homes] == [False, True]
+    assert stage.asked == ["pair-B"]
+    assert facts["covered"] == ["a"]
+    assert "sidecar A" in scene.evidence.timeline[-1].what
+
+
+@pytest.mark.parametrize("fault", ["broken", "short"])
+async def test_what_the_other_host_lacks_is_seen(tmp_path: Path, fault: str) -> None:
+    scene, stage, _ = set_up_a_pair(tmp_path)
+    stage.journals = {"pair-B": [PAIRED if fault == "broken" else b"\n".join(PAIRED.splitlines()[:-1])]}
+    stage.broken = {"pair-B"} if fault == "broken" else set()
     await read_journal(scene)
     assert [check.kept for check in scene.act.checks] == [False, True]
