@@ -69,6 +69,10 @@ class Config:
         "", "two hosts instead of voters: the addresses of both peer ports with a comma between them, "
         "told to both; each keeps what the other one takes in", flag="--pair", shape="urls", shown="none"
     )
+    join: str = option(
+        "", "the same list, for a gateway that belongs to the cluster and has no vote: it keeps no journal and "
+        "reads at the voters", flag="--join", shape="urls", shown="none"
+    )
     peer_port: int = option(
         8473, "port that other sidecars of the cluster use; 0 takes a free one", flag="--peer-port", shape="port"
     )
@@ -102,8 +106,8 @@ class Config:
 
     @property
     def peer_urls(self) -> tuple[str, ...]:
-        """The configured peers, this sidecar perhaps among them."""
-        named = self.peers or self.pair
+        """The configured peers, this sidecar perhaps among them; with ``join`` it is not."""
+        named = self.peers or self.pair or self.join
         return tuple(named.split(",")) if named else ()
 
 
@@ -178,6 +182,8 @@ def ready_to_run(config: Config) -> Config:
 
 
 def _ready_for_peers(config: Config) -> Config:
+    if config.join and not config.gateway:
+        raise ConfigError("only a gateway can belong to a cluster without a vote", "give --peers, or --gateway")
     local = all(is_loopback(urlsplit(url).hostname or "") for url in config.peer_urls)
     secret = config.cluster_secret
     if config.cluster_secret_file:
@@ -239,6 +245,11 @@ def _checked(config: Config) -> Config:
         )
     if config.control_port and config.control_port == config.port:
         raise ConfigError(f"port and control_port are both {config.port}", "give --control-port another one, or 0")
+    if config.join and (config.peers or config.pair):
+        raise ConfigError(
+            f"--{'peers' if config.peers else 'pair'} and --join are both given: a sidecar has a vote or has none",
+            "leave out --join where this sidecar is one of the addresses, and the other where it is not",
+        )
     if config.peers and config.pair:
         raise ConfigError("--peers and --pair are both given", "three hosts or more need --peers, two need --pair")
     if config.pair and len(config.peer_urls) != 2:

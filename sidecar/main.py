@@ -27,7 +27,8 @@ from sidecar.listen import Server, bind, server
 from sidecar.ops.control import control_app
 from sidecar.ops.logs import configure
 from sidecar.ops.metrics import Metrics
-from sidecar.peers.cluster import Cluster, opened
+from sidecar.peers.cluster import Cluster
+from sidecar.peers.opening import opened
 from sidecar.runtime.asides import Asides
 from sidecar.runtime.cards import Cards, of_group
 from sidecar.runtime.clock import HostClock
@@ -69,7 +70,7 @@ class Sidecar:
     ) -> None:
         self.store, self.session, self.metrics, self.cluster = store, session, metrics, cluster
         self.link = self._link(config)
-        hub = Hub(store.entries, store.watch)
+        hub = Hub(store.tailed, store.watch)
         self.node = Node(
             config, config.name, session.session, store, self.link, hub, HostClock(), self.metrics, config.group
         )

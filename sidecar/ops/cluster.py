@@ -103,12 +103,13 @@ def show(screen: Screen, report: Report, *, everything: bool = False) -> int:
     if report["owners"]:
         _table(screen, ("OWNER", "SESSION", "AT WORK", "WAITING"), map(_owner, report["owners"]))
     else:
-        screen.line("no task is open")
+        screen.line("who owns what is asked at a voter" if report.get("joined") else "no task is open")
     screen.line()
     for what in report["wrong"]:
         screen.line(f"{paint('WRONG', _RED, on=screen.colour)}  {visible(what, 10 * _WIDEST)}")
     if report["well"]:
-        screen.line(paint("ok", _GREEN, on=screen.colour) + "  formed, and all of --peers are reached")
+        named = "--join" if report.get("joined") else "--peers"
+        screen.line(paint("ok", _GREEN, on=screen.colour) + f"  formed, and all of {named} are reached")
     return OK if report["well"] else WRONG
 
 

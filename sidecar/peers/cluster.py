@@ -10,8 +10,10 @@ import asyncio
 import ipaddress
 import logging
 import socket
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from typing import Any
 
+from bridge.journal import Entry
 from bridge.placement import MEMBERS
 from bridge.voterset import Voters, everyone
 from sidecar.config import Config
@@ -28,7 +30,6 @@ from sidecar.peers.lives import Lives
 from sidecar.peers.members import Members
 from sidecar.peers.misfits import Misfits
 from sidecar.peers.pair import AnyMembers, Pair
-from sidecar.peers.pairstore import PairStore
 from sidecar.peers.port import PeerPort
 from sidecar.peers.quorum import QuorumVoter
 from sidecar.peers.reach import Reach
@@ -37,7 +38,7 @@ from sidecar.peers.sealing import Identity
 from sidecar.peers.service import PeerService
 from sidecar.peers.sessions import ClusterSessions
 from sidecar.ports import Clock, Observer, RemoteVoter
-from sidecar.store import Session, Store, inbox
+from sidecar.store import Session, inbox
 
 log = logging.getLogger(__name__)
 
@@ -74,13 +75,14 @@ class Cluster:
         lease, proof = config.lease, config.takeover.refused_is_dead
         self._heard = Heard(self._now_ms, lease.ttl_ms, lease.margin_ms, refused_is_dead=proof)
         self._local = store.local_voter(self._heard, listed=not config.pair)
-        self._voters: dict[str, RemoteVoter] = {store.voter_id: self._local}
+        self._own: dict[str, RemoteVoter] = {} if config.join else {store.voter_id: self._local}
+        self._voters = {**self._own}
         self._peers: dict[str, PeerLink] = {}
         self._talking: asyncio.Task[None] | None = None
         self._behind: Behind | None = None
         self._emptying: set[asyncio.Task[int]] = set()
         self.links = [PeerLink(url, self._side, observer, on_change=self._changed) for url in config.peer_urls]
-        self.reach = Reach(store.voter_id, config.name, self.links)
+        self.reach = Reach("" if config.join else store.voter_id, config.name, self.links)
         self._sessions = ClusterSessions(
             self._heard, self._voters, self._sets, store, peer_url=self._url, missing=self.reach.missing
         )
@@ -96,22 +98,29 @@ class Cluster:
         session = self.session = await self._sessions.register(
             config.name, group=config.group, role=role, url=config.public_url
         )
-        read = store.reads.entries
-        if config.pair:
-            self.members = Pair(store.voter_id, config.peer_urls, self.reach, store, read, self._clock)
-        else:
-            self.members = Members(store.voter_id, config.name, session.session, read, self.reach, self._clock)
+        self.members = self._list()
         await self._lives.recall()
         await self.members.recall()  # who is met is told to which cluster this sidecar belongs
         circle = Circle(
-            session.session, store.voter_id, self._voters, self._sessions, self._now_ms, taken_in=self._taken_in
+            session.session, self.reach.voter, self._voters, self._sessions, self._now_ms, taken_in=self._taken_in
         )
-        self._quorum = QuorumVoter(circle, self.members, read)
+        self._quorum = QuorumVoter(circle, self.members, self._read)
         self._sessions.on_contact(self._quorum.contact)
         store.join(self._quorum, self._sessions, self.members, self._peers)
         patience_ms = config.lease.ttl_ms + config.lease.margin_ms
         self.report = Report(config.name, store, self.members, self.reach, self._sessions.known, patience_ms)
         return session
+
+    def _list(self) -> AnyMembers:
+        config, store = self._config, self.store
+        if config.pair:
+            return Pair(store.voter_id, config.peer_urls, self.reach, store, self._read, self._clock)
+        session = self.session.session
+        return Members(store.voter_id, config.name, session, self._read, self.reach, self._clock)
+
+    async def _read(self, task: str, after: int, limit: int) -> list[Entry]:
+        """Committed entries, from the nearest file."""
+        return await self.store.reads.entries(task, after, limit)
 
     @property
     def problem(self) -> str:
@@ -127,7 +136,7 @@ class Cluster:
             deliver: has an owner here take something in.
             learn: claims a handoff, to know how it stands.
         """
-        if not self._config.pair:  # of a pair the only voter of a handoff can miss nothing
+        if not (self._config.pair or self._config.join):  # of a pair the only voter of a handoff can miss nothing
             self._behind = Behind(self.links, self.store, self.session.session, self._votes_for, learn)
         self._talking = asyncio.create_task(self._talk(deliver))
         await asyncio.shield(self._talking)
@@ -145,6 +154,8 @@ class Cluster:
             group.create_task(self._forward())
             if self._behind is not None:
                 group.create_task(self._behind.run_forever())
+            for part in self._parts():
+                group.create_task(part)
             if self._config.gateway:
                 group.create_task(GroupCards(self.links, self._sessions, self.store).run_forever())
 
@@ -155,6 +166,10 @@ class Cluster:
             self._talking.cancel()
             await asyncio.gather(self._talking, return_exceptions=True)
 
+    def _parts(self) -> Sequence[Coroutine[Any, Any, None]]:
+        """What else runs."""
+        return ()
+
     def _votes_for(self, task: str) -> bool:
         return task != MEMBERS and self.store.voter_id in everyone(self.members.placed(task))
 
@@ -164,7 +179,8 @@ class Cluster:
             config.name,
             session.session,
             session.boot,
-            voter=self.store.voter_id,
+            role=role_of(config) if config.join else "voter",
+            voter=self.reach.voter,
             cluster=self.members.cluster,
             peer_url=self._url(),
         )
@@ -192,7 +208,7 @@ class Cluster:
         self._peers.clear()
         self._peers.update((link.voter, link) for link in self.links if link.voter and not link.itself)
         self._voters.clear()
-        self._voters.update({**self._peers, self.store.voter_id: self._local})
+        self._voters.update({**self._peers, **self._own})
         if line.connected:
             self._sessions.met(line.voter)
             self._look_behind()
@@ -228,29 +244,8 @@ class Cluster:
                 log.debug("what waits here for other owners could not be carried there yet: %s", error)
 
 
-async def opened(
-    config: Config, observer: Observer, clock: Clock, listener: socket.socket | None
-) -> tuple[Store, Session, Cluster | None]:
-    """The store of a sidecar, alone or among peers, and its session in it.
-
-    Raises:
-        StoreError: it cannot be opened; among peers also where another process uses it.
-    """
-    ttl_ms, margin_ms = config.lease.ttl_ms, config.lease.margin_ms
-    if listener is None:
-        store = await Store.open(config.store, ttl_ms=ttl_ms, margin_ms=margin_ms)
-        return store, await _registered(config, store), None
-    kind = PairStore if config.pair else ClusterStore
-    own = await kind.open(config.store, ttl_ms=ttl_ms, margin_ms=margin_ms, alone=False)
-    cluster = Cluster(config, own, observer, clock, listener)
-    return own, await cluster.begin(_role(config)), cluster
-
-
-async def _registered(config: Config, store: Store) -> Session:
-    return await store.sessions.register(
-        config.name, group=config.group, role=_role(config), url=config.public_url
-    )
-
-
-def _role(config: Config) -> str:
-    return "gateway" if config.gateway else "sidecar"
+def role_of(config: Config) -> str:
+    """What a sidecar is among others, in a word."""
+    if config.gateway:
+        return "gateway"
+    return "standby" if config.join else "sidecar"

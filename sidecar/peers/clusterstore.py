@@ -47,6 +47,9 @@ class ClusterStore(Store):
     links: Mapping[str, PeerLink]
     members: AnyMembers
     quorum: QuorumVoter
+    _says = 1
+    """How many voters have spoken once the own file has been read."""
+
     _of_file: AnySessions
 
     def join(
@@ -145,23 +148,24 @@ class ClusterStore(Store):
             StoreUnavailable: too few answer to tell.
         """
         asked = [asyncio.ensure_future(ask(peer)) for peer in self.links.values()]
-        silent = 0
+        said = self._says
         try:
             for each in asyncio.as_completed(asked):
                 try:
                     found = await each
                 except PeerUnavailable:
-                    silent += 1
                     continue
                 if found:
                     return found
+                said += 1
         finally:
             for each in asked:
                 each.cancel()
         voters = len(self.members.list.members) or len(self.links) + 1
-        if 2 * (voters - silent) <= voters:
+        if 2 * said <= voters:
             raise StoreUnavailable(
-                f"{what} is not known here, and {silent} of {voters} voters do not answer", "ask again later"
+                f"{what} is not known here, and {voters - said} of {voters} voters do not answer",
+                "ask again later",
             )
         return None
 

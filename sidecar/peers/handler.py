@@ -17,6 +17,7 @@ from bridge.session import Renewal
 from sidecar.peers.handshake import Peer
 from sidecar.peers.shapes import Page
 from sidecar.peers.stands import Begun, Stand
+from sidecar.peers.told import Told
 from sidecar.records import Caller, KeyRow, ListQuery, Riders, SessionCard, TaskView
 from sidecar.store import HandoffRow
 
@@ -86,8 +87,12 @@ class Handler(Protocol):
         """What this host has heard of since a number of its own, oldest first."""
         ...
 
-    async def at_work(self, peer: Peer, but_of: Sequence[str], promised: str) -> Sequence[HandoffRow]:
-        """What a sweep looks at of what this host is the only voter of, but what these sessions own."""
+    async def sessions(self, peer: Peer) -> Sequence[Told]:
+        """The sessions that this host has heard of, its own included."""
+        ...
+
+    async def at_work(self, peer: Peer, but_of: Sequence[str], promised: str, after: str) -> Sequence[HandoffRow]:
+        """What a sweep looks at of what is committed here, but what these sessions own, after a task by its id."""
         ...
 
     def tail(self, peer: Peer, task: str, after: int) -> AsyncIterator[Sequence[Entry]]:

@@ -84,12 +84,16 @@ class Heard:
             known.refused = True
             self._tell()
 
-    def told(self, card: SessionCard, age_ms: int) -> None:
+    def told(self, card: SessionCard, age_ms: int, *, released: bool = False) -> None:
         """Another host has heard of a session: worth knowing, and nothing that this host's voter answers for."""
         known = self._known.get(card.session)
         at = self.now_ms() - age_ms
         if known is None or known.heard_ms < at:
             self._note(card, at)
+        known = self._known.get(card.session)
+        if released and known is not None and not known.released:
+            known.released = True
+            self._tell()
 
     def on_end(self, listener: Callable[[], None]) -> None:
         """Have a listener called when a session is known to be over, before its lease has run out."""

@@ -53,6 +53,7 @@ from sidecar.peers.shapes import (
     riders_packed,
 )
 from sidecar.peers.stands import BEGUN_ANSWER, BEHIND_ANSWER, STANDS, Begun, Stand
+from sidecar.peers.told import TOLD, Told
 from sidecar.records import KeyRow, Riders, SessionCard, TaskView
 from sidecar.store import HandoffRow
 
@@ -141,6 +142,7 @@ class WorkAsk(NamedTuple):
 
     but_of: Sequence[str]
     promised: str
+    after: str = ""
 
 
 class Other(NamedTuple):
@@ -205,6 +207,7 @@ class _Card(Packed):
 class _Work(Packed):
     but_of: list[Plain]
     promised: Plain
+    after: Plain
 
 
 class _Other(Packed):
@@ -264,7 +267,7 @@ _DELIVERY: Codec[Delivery] = Codec(
 )
 _CARD: Codec[CardAsk] = Codec(_Card, tuple, lambda packed: CardAsk(packed.group, packed.digest))
 _CARD_ANSWER: Codec[bytes | None] = Codec(AgentCard | None, as_it_is, as_it_is)
-_WORK: Codec[WorkAsk] = Codec(_Work, tuple, lambda packed: WorkAsk(packed.but_of, packed.promised))
+_WORK: Codec[WorkAsk] = Codec(_Work, tuple, lambda packed: WorkAsk(packed.but_of, packed.promised, packed.after))
 _OTHER: Codec[Other] = Codec(_Other, tuple, lambda packed: Other(packed.kind, packed.payload))
 
 
@@ -284,6 +287,7 @@ DELIVER: Kind[Delivery, bytes] = Kind("deliver", _DELIVERY, OPAQUE, urgent=False
 CARD: Kind[CardAsk, bytes | None] = Kind("card", _CARD, _CARD_ANSWER, bulky=True)
 BEHIND: Kind[Sequence[Stand], list[str]] = Kind("behind", STANDS, BEHIND_ANSWER)
 BEGUN: Kind[int, Sequence[Begun]] = Kind("begun", Codec(Whole, as_it_is, as_it_is), BEGUN_ANSWER)
+SESSIONS: Kind[None, list[Told]] = Kind("sessions", NOTHING, TOLD)
 AT_WORK: Kind[WorkAsk, list[HandoffRow]] = Kind("at_work", _WORK, ROWS, bulky=True)
 GOSSIP: Kind[bytes, bytes] = Kind("gossip", OPAQUE, OPAQUE)
 OTHER: Kind[Other, bytes] = Kind("other", _OTHER, OPAQUE)

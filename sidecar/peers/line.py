@@ -22,7 +22,7 @@ import aiohttp
 from sidecar.errors import PeerUnavailable
 from sidecar.peers.calls import TIMEOUT_S, Calls, failed
 from sidecar.peers.channel import CLOSE_WITHIN_S, SOCKET_BYTES_MAX, Broken, brisk, refuse
-from sidecar.peers.handshake import WITHIN_S, Peer, Side, dialled
+from sidecar.peers.handshake import WITHIN_S, Peer, Side, dialled, host_of
 from sidecar.peers.kinds import Kind
 from sidecar.peers.outage import AWAY, SILENT, Fault, Outage, reason, remedy
 from sidecar.peers.sealing import Rejected, Rejection
@@ -60,6 +60,7 @@ class Line:
         problem: why it is not connected, "" while it is.
         itself: it led back to this sidecar.
         deserted: nobody listened there when it was dialled last.
+        from_host: this machine's address on the last connection, "" before the first.
     """
 
     def __init__(
@@ -74,7 +75,7 @@ class Line:
     ) -> None:
         self.url = url
         self.peer: Peer | None = None
-        self.problem = "is not dialled yet"
+        self.problem, self.from_host = "is not dialled yet", ""
         self.itself = self.deserted = False
         self._side, self._observer, self._ssl, self._on_change = side, observer, ssl_context, on_change
         self._timeout_s = timeout_s
@@ -164,6 +165,7 @@ class Line:
         calls: Calls | None = None
         try:
             brisk(ws.get_extra_info("socket"))
+            self.from_host = host_of(ws.get_extra_info("sockname"))
             before = self.peer
             self.peer, channel = await dialled(ws, self._side())
             calls = self._calls = Calls(channel, self.name, self._malformed)

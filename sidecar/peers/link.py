@@ -16,6 +16,7 @@ from sidecar.peers import kinds
 from sidecar.peers.line import Line
 from sidecar.peers.shapes import Page, TaskQuery
 from sidecar.peers.stands import Begun, Stand
+from sidecar.peers.told import Told
 from sidecar.records import NO_RIDERS, Caller, KeyRow, ListQuery, Riders, SessionCard, TaskView
 from sidecar.store import HandoffRow
 
@@ -87,9 +88,13 @@ class PeerLink(Line):
         """What it has heard of since a number of its own, oldest first; as much as one answer takes."""
         return await self.ask(kinds.BEGUN, after)
 
-    async def at_work(self, but_of: Sequence[str], promised: str) -> list[HandoffRow]:
-        """See ``Reads.handoffs_at_work``: of its file, as many as one answer takes."""
-        return await self.ask(kinds.AT_WORK, kinds.WorkAsk(but_of, promised))
+    async def sessions(self) -> list[Told]:
+        """The sessions that it has heard of, its own included."""
+        return await self.ask(kinds.SESSIONS, None)
+
+    async def at_work(self, but_of: Sequence[str], promised: str, after: str = "") -> list[HandoffRow]:
+        """See ``Reads.handoffs_at_work``: of its file, after a task by its id, as many as one answer takes."""
+        return await self.ask(kinds.AT_WORK, kinds.WorkAsk(but_of, promised, after))
 
     def tail(self, task: str, after: int) -> AsyncIterator[list[Entry]]:
         """Committed entries after a position, and all that follow.

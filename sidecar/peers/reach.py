@@ -17,6 +17,7 @@ from sidecar.errors import PeerUnavailable
 from sidecar.peers.link import PeerLink
 
 ID_SHOWN = 8
+NO_VOTE = "has no vote: it was started with --join"
 ASK_S = 1.0
 """How long a peer is given to say which member list it holds: somebody waits."""
 
@@ -43,13 +44,13 @@ class Reach:
     """One sidecar's.
 
     Args:
-        voter: id of its own voter.
+        voter: id of its own voter, "" where it has none.
         name: its own.
         links: one to each configured peer, this sidecar perhaps among them.
     """
 
     def __init__(self, voter: str, name: str, links: Sequence[PeerLink]) -> None:
-        self._voter, self._name, self.links = voter, name, links
+        self.voter, self._name, self.links = voter, name, links
 
     @property
     def others(self) -> list[PeerLink]:
@@ -63,16 +64,16 @@ class Reach:
 
     def met(self) -> tuple[str, ...] | None:
         """Ids of all configured voters and of this one; None while one of them was never met."""
-        ids = {self._voter: None}
+        ids = {self.voter: None} if self.voter else {}
         for link in self.others:
-            if link.peer is None:
+            if not link.voter:
                 return None
             ids[link.voter] = None
         return tuple(ids)
 
     def unmet(self) -> str:
         """Who was never met and why not, for people; "" if everybody was."""
-        return "; ".join(f"{link.name} {link.problem}" for link in self.others if link.peer is None)
+        return "; ".join(f"{link.name} {link.problem or NO_VOTE}" for link in self.others if not link.voter)
 
     def missing(self) -> str:
         """Who is not reached now and why not, for people; "" if everybody is."""
@@ -85,7 +86,7 @@ class Reach:
 
     def called(self, voter: str) -> str:
         """A voter by the name of its sidecar and where that is, for people."""
-        if voter == self._voter:
+        if voter == self.voter:
             return f"{self._name} (this sidecar)"
         for link in self.others:
             if link.peer is not None and link.voter == voter:

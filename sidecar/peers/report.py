@@ -62,7 +62,8 @@ class Report:
             StoreError: the own file cannot be read.
         """
         held, rows = await self._reach.lists(), self._sessions()
-        members = [self._itself(), *(self._peer(link, said) for link, said in held)]
+        itself = [self._itself()] if self._reach.voter else []
+        members = [*itself, *(self._peer(link, said) for link, said in held)]
         named = {each["voter"] for each in members}
         strangers = [self._unknown(voter) for voter in self._members.list.members if voter not in named]
         wrong = self._wrong(held)
@@ -71,6 +72,7 @@ class Report:
             "sidecar": self._name,
             "well": not wrong,
             "wrong": wrong,
+            "joined": not self._reach.voter,
             "formed": self._members.formed,
             "cluster": self._members.cluster,
             "list": self._members.list.version,
@@ -83,12 +85,21 @@ class Report:
         """What is watched all the time; nothing of it asks anybody."""
         members, reach = self._members, self._reach
         rows = (
-            ("formed", "1 where this sidecar's voter is on the member list", lambda: members.formed),
+            ("joined", "1 where this sidecar has no vote in its cluster (--join)", lambda: not reach.voter),
+            (
+                "formed",
+                "1 where this sidecar's voter is on the member list; joined, where there is one",
+                lambda: members.formed,
+            ),
             ("list_version", "version of the member list as held here, 0 if none", lambda: members.list.version),
             ("members", "voters on the member list as held here", lambda: len(members.list.members)),
             ("members_reached", "members that are reached, this sidecar's included", self._members_reached),
-            ("peers", "sidecars named by --peers, this one included", lambda: 1 + len(reach.others)),
-            ("peers_reached", "sidecars of --peers that are reached, this one included", self._peers_reached),
+            (
+                "peers",
+                "sidecars named by --peers, this one included, or by --join",
+                lambda: bool(reach.voter) + len(reach.others),
+            ),
+            ("peers_reached", "sidecars of those that are reached", self._peers_reached),
             ("strangers", "reached voters that are not on the member list", self._strangers_reached),
             ("sessions", "sessions of sidecars that live, this one's included", self._living),
         )
@@ -102,19 +113,20 @@ class Report:
         return sum(voter not in members for voter in self._voters_reached()) if members else 0
 
     def _peers_reached(self) -> int:
-        return 1 + sum(link.connected for link in self._reach.others)
+        return bool(self._reach.voter) + sum(link.connected for link in self._reach.others)
 
     def _living(self) -> int:
         return sum(self._lives(row) for row in self._sessions())
 
     def _voters_reached(self) -> set[str]:
-        return {self._store.voter_id, *(link.voter for link in self._reach.others if link.connected)}
+        reached = {link.voter for link in self._reach.others if link.connected}
+        return {self._reach.voter, *reached} - {""}
 
     def _lives(self, row: SessionRow) -> bool:
         return row.evidence is None and row.age_ms < self._patience_ms
 
     def _itself(self) -> Json:
-        voter = self._store.voter_id
+        voter = self._reach.voter
         return {
             "name": self._name, "voter": voter, "address": "", "itself": True, "reached": True, "why": "",
             "member": voter in self._members.list.members, "list": self._members.list.version,
@@ -144,6 +156,7 @@ class Report:
         }  # fmt: skip
 
     async def _owners(self, rows: list[SessionRow]) -> list[Json]:
+        """By the own file: a joined sidecar has none of it."""
         work: Counter[str] = Counter()
         waiting: Counter[str] = Counter()
         for row in await self._store.open_handoffs():

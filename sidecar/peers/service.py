@@ -18,6 +18,7 @@ from sidecar.peers.handshake import Peer
 from sidecar.peers.misfits import Misfits
 from sidecar.peers.shapes import ROWS_MAX, Page
 from sidecar.peers.stands import BEHIND_MAX, Begun, Stand
+from sidecar.peers.told import Told, told
 from sidecar.records import Caller, KeyRow, ListQuery, Riders, SessionCard, TaskView
 from sidecar.runtime.cards import of_group
 from sidecar.store import HandoffRow
@@ -117,10 +118,14 @@ class PeerService:
         """By its own file."""
         return await begun_after(self._store.reads, after, BEHIND_MAX)
 
-    async def at_work(self, peer: Peer, but_of: Sequence[str], promised: str) -> Sequence[HandoffRow]:
-        """By its own file, which is the only voter's: what is not committed here is the other host's to settle."""
+    async def sessions(self, peer: Peer) -> Sequence[Told]:
+        """See ``ClusterSessions.list``; who has been silent for long is of no use to anybody."""
+        return told(await self._store.sessions.list())
+
+    async def at_work(self, peer: Peer, but_of: Sequence[str], promised: str, after: str) -> Sequence[HandoffRow]:
+        """By its own file: what is not committed here is not the asker's to settle."""
         rows = await self._store.reads.handoffs_at_work(but_of, promised)
-        return [row for row in rows if row.voter.committed][:ROWS_MAX]
+        return [row for row in rows if row.voter.committed and row.task > after][:ROWS_MAX]
 
     async def tail(self, peer: Peer, task: str, after: int) -> AsyncIterator[Sequence[Entry]]:
         """Committed entries, now and as they come."""

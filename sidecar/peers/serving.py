@@ -64,6 +64,7 @@ CALLS: Final[Mapping[str, tuple[Kind[Any, Any], Call]]] = {
             (kinds.CARD, lambda to, peer, ask: to.card(peer, *ask)),
             (kinds.BEHIND, lambda to, peer, ask: to.behind(peer, ask)),
             (kinds.BEGUN, lambda to, peer, ask: to.begun(peer, ask)),
+            (kinds.SESSIONS, lambda to, peer, _: to.sessions(peer)),
             (kinds.AT_WORK, lambda to, peer, ask: to.at_work(peer, *ask)),
             (kinds.GOSSIP, lambda to, peer, ask: to.gossip(peer, ask)),
             (kinds.OTHER, lambda to, peer, ask: to.other(peer, *ask)),

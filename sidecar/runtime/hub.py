@@ -106,7 +106,8 @@ class Hub:
 
     Args:
         read: reads committed entries of a task after a position, at most so many and so many bytes.
-        watch: holds the store's change notices while somebody waits for a task that another process owns.
+        watch: holds the store's change notices while somebody waits for what follows a position of a task that
+            another process owns.
     """
 
     def __init__(self, read: Read, watch: Watch) -> None:

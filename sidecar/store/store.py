@@ -197,6 +197,10 @@ class Store:
         """See ``Wake.on_change``."""
         self.wake.on_change(listener)
 
+    async def tailed(self, task: str, after: int, limit: int, bytes_max: int) -> list[Entry]:
+        """The same as ``entries``, for those that follow a task and are told when to look again (``watch``)."""
+        return await self.entries(task, after, limit, bytes_max)
+
     def watch(self, task: str = "", after: int = 0) -> AbstractContextManager[None]:  # noqa: ARG002
         """Have changes noticed while somebody waits for what follows a position of a task; see ``Wake.watch``."""
         return self.wake.watch()

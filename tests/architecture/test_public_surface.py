@@ -83,7 +83,7 @@ def test_option_names_are_what_files_in_the_world_contain() -> None:
     assert [row.name for row in OPTIONS] == [
         "agent.url", "agent.progress_limit_s", "agent.event_bytes_max", "agent.connect_timeout_s",
         "agent.probe_timeout_s", "agent.hang_limit_s", "agent.absent_timeout_s", "agent.poll_interval_ms",
-        "host", "port", "public_url", "gateway", "name", "group", "store", "control_port", "peers", "pair",
+        "host", "port", "public_url", "gateway", "name", "group", "store", "control_port", "peers", "pair", "join",
         "peer_port", "peer_host", "cluster_secret", "cluster_secret_file", "config",
         "insecure", "drain_s", "log.format", "log.level", "log.colour", "lease.ttl_ms", "lease.margin_ms",
         "takeover.attempts_max", "takeover.stagger_ms", "takeover.refused_is_dead", "front.keep_alive_s",

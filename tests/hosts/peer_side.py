@@ -16,7 +16,7 @@ from typing import Any
 import uvloop
 
 from bridge.journal import NO_FENCE, Draft, Entry, Fence, Kind, Tip, chain, genesis
-from bridge.quorum import Append, Appended, Claim, Granted, Refusal, Refused
+from bridge.quorum import Append, Appended, Claim, Granted, Refusal, Refused, VoterView
 from bridge.session import Renewal
 from sidecar.listen import bind
 from sidecar.ops.metrics import Metrics
@@ -26,12 +26,15 @@ from sidecar.peers.port import PeerPort
 from sidecar.peers.sealing import Identity
 from sidecar.peers.shapes import Page
 from sidecar.peers.stands import Begun, Stand
+from sidecar.peers.told import Told
 from sidecar.records import Caller, KeyRow, ListQuery, Riders, SessionCard, TaskView
 from sidecar.store import HandoffRow
 
 SECRET = b"the secret of this cluster"
 TASK = "0b54c6b8-8f4a-8a5e-9f53-2f1d1c0b7a11"
 FENCE = Fence(3, "a" * 32)
+WHO = Told(SessionCard("a", "s", 7, role="standby", ready=True), 250, released=True)
+AT_WORK = HandoffRow("t", VoterView.empty("t"), "s", True, False, "running", "TASK_STATE_WORKING", 5)
 
 
 def identity(name: str, cluster: str = "", life: int = 1) -> Identity:
@@ -187,9 +190,13 @@ class Remembers:
         await self._began(peer, "begun", after)
         return [(after + 1, "t1", 5)]
 
-    async def at_work(self, peer: Peer, but_of: Sequence[str], promised: str) -> Sequence[HandoffRow]:
-        await self._began(peer, "at_work", promised)
-        return []
+    async def sessions(self, peer: Peer) -> Sequence[Told]:
+        await self._began(peer, "sessions", None)
+        return [WHO]
+
+    async def at_work(self, peer: Peer, but_of: Sequence[str], promised: str, after: str) -> Sequence[HandoffRow]:
+        await self._began(peer, "at_work", (but_of, promised, after))
+        return [AT_WORK]
 
     async def tail(self, peer: Peer, task: str, after: int) -> AsyncIterator[Sequence[Entry]]:
         await self._began(peer, "tail", after)

@@ -45,7 +45,7 @@ async def gauges(stage: Stage, at: SidecarProcess) -> dict[str, float]:
 
 ALL_WELL = {
     "formed": 1, "list_version": 1, "members": 3, "members_reached": 3, "peers": 3, "peers_reached": 3,
-    "strangers": 0, "sessions": 3,
+    "strangers": 0, "sessions": 3, "joined": 0,
 }  # fmt: skip
 
 
@@ -146,7 +146,7 @@ async def test_a_host_that_has_met_nobody(stage: Stage) -> None:
     assert "WRONG  not all of the configured peers have been met: peer at http://127.0.0.1:9 cannot" in out
     assert (await gauges(stage, a)) == {
         "formed": 0, "list_version": 0, "members": 0, "members_reached": 0, "peers": 3, "peers_reached": 1,
-        "strangers": 0, "sessions": 1,
+        "strangers": 0, "sessions": 1, "joined": 0,
     }  # fmt: skip
 
 

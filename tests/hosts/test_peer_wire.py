@@ -21,7 +21,20 @@ from sidecar.peers.packing import NAME, Codec, as_it_is
 from sidecar.peers.sealing import Sealer
 from sidecar.records import Caller, KeyRow, ListQuery, Riders, SessionCard, TaskView
 from tests.hosts.peer_lines import BadLine
-from tests.hosts.peer_side import FENCE, TASK, End, append, entries, identity, link, port, process, side
+from tests.hosts.peer_side import (
+    AT_WORK,
+    FENCE,
+    TASK,
+    WHO,
+    End,
+    append,
+    entries,
+    identity,
+    link,
+    port,
+    process,
+    side,
+)
 
 CARD = SessionCard("north", "b" * 32, 4, "census", "voter", "http://n:8470", "http://n:8473", True, False, 9)
 LIFE = Renewal("north", 4, "b" * 32)
@@ -52,6 +65,8 @@ async def test_everything_that_may_be_asked_is_answered() -> None:
         assert (await to.list_tasks(query, Caller("t", "p"), 5))[1:] == (1, (5, TASK))
         assert await to.behind([("t1", 2), ("t2", 3)]) == ["t1"]
         assert await to.begun(7) == [(8, "t1", 5)]
+        assert await to.sessions() == [WHO]
+        assert await to.at_work(["s", "t"], "p", "t0") == [AT_WORK]
         assert await to.gossip(b"abc") == b"cba"
         assert await to.call("anything", b"\x00\xff") == b"\x00\xff"
         assert await to.read_prefix(TASK, Tip(FENCE, 9, "ab" * 32), 4) is None
@@ -60,9 +75,10 @@ async def test_everything_that_may_be_asked_is_answered() -> None:
         assert await to.entries(TASK, 3, 5, 100) == entries(12)[3:8]
         assert [name for name, _ in end.handler.asked] == [
             "pre_vote", "claim", "append", "renew", "release", "deliver", "row", "view", "keys", "list", "behind",
-            "begun", "gossip", "anything", "read_prefix", "read_prefix", "entries",
+            "begun", "sessions", "at_work", "gossip", "anything", "read_prefix", "read_prefix", "entries",
         ]  # fmt: skip
         assert dict(end.handler.asked)["renew"] == (LIFE, CARD)
+        assert dict(end.handler.asked)["at_work"] == (["s", "t"], "p", "t0")
         assert dict(end.handler.asked)["list"] == (query, Caller("t", "p"), 5)
         assert {peer.identity for peer in end.handler.peers} == {identity("north")}
 

@@ -66,6 +66,14 @@ def test_a_cluster_that_is_well() -> None:
     assert "\x1b" not in text
 
 
+def test_a_sidecar_without_a_vote_is_no_member() -> None:
+    status, text = printed(report(joined=True, sidecar="gate", members=[member("b"), member("c")], owners=[]))
+    assert status == 0
+    assert "(this sidecar)" not in text
+    assert "all of --join are reached" in text
+    assert "who owns what is asked at a voter" in text
+
+
 def test_what_is_wrong_is_said_and_is_the_exit_status() -> None:
     away = member("c", reached=False, why="cannot be reached: connection refused", list=None)
     strange = member("d", member=False)
