@@ -30,6 +30,7 @@ from sidecar.store.sessions import AnySessions
 T = TypeVar("T")
 
 PIECE_BYTES = 1 << 20
+TOLD_S, TOLD_LOOKS = 0.02, 25
 
 
 def cut(entries: list[Entry], bytes_max: int | None) -> list[Entry]:
@@ -114,11 +115,13 @@ class ClusterStore(Store):
         Raises:
             StoreUnavailable: something is written of it, and nobody who answers knows that it is committed.
         """
-        found = await super().view(task) or await self._elsewhere(f"task {task}", lambda peer: peer.view(task))
-        if found is None and await super().handoff_row(task) is not None:
-            text = f"task {task}: its last owner does not answer, and whether it was accepted is not known yet"
-            raise StoreUnavailable(text, "ask again in a few seconds")
-        return found
+        for _ in range(TOLD_LOOKS):  # a follower hears of a commit a moment after the owner's client
+            found = await super().view(task) or await self._elsewhere(f"task {task}", lambda peer: peer.view(task))
+            if found is not None or await self.handoff_row(task) is None:
+                return found
+            await asyncio.sleep(TOLD_S)
+        text = f"task {task}: its last owner does not answer, and whether it was accepted is not known yet"
+        raise StoreUnavailable(text, "ask again in a few seconds")
 
     async def handoff_row(self, task: str) -> HandoffRow | None:
         """The voter's row of a handoff."""
