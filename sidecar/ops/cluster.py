@@ -83,13 +83,14 @@ def show(screen: Screen, report: Report, *, everything: bool = False) -> int:
     if screen.json:
         screen.object(report)
         return OK if report["well"] else WRONG
-    formed = f"member list version {report['list']}" if report["list"] else "not formed"
+    known = f"member list version {report['list']}" if report["list"] else "a pair of hosts"
+    formed = known if report["list"] or report["formed"] else "not formed"
     name = f"cluster {report['cluster'][:_ID_SHOWN]}" if report["cluster"] else "cluster"
     screen.line(
         f"{paint(name, _BOLD, on=screen.colour)}  {formed}, as {report['sidecar']} sees it at {report['at']}"
     )
     screen.line()
-    members = [_member(each, formed=bool(report["list"])) for each in report["members"]]
+    members = [_member(each, formed=bool(report["list"] or report["formed"])) for each in report["members"]]
     _table(screen, ("MEMBER", "VOTER", "LIST", "ADDRESS", "REACHED"), members)
     shown = [each for each in report["sessions"] if each["lives"] or not each["over"] or everything]
     screen.line()

@@ -9,7 +9,7 @@ import signal
 import sys
 from typing import Any
 
-from tests.hosts.peers import cluster
+from tests.hosts.peers import cluster, pair
 from tests.hosts.test_told_of_peers import address
 from tests.integration.processes import ROOT
 from tests.integration.stage import SidecarProcess, Stage, wait_for
@@ -131,6 +131,24 @@ async def test_a_host_that_is_away_and_a_majority_that_is_away(stage: Stage) -> 
     assert status == 1
     assert len(found["wrong"]) == 3
     assert found["wrong"][-1].startswith("1 of 3 members are reached and 2 are needed")
+
+
+async def test_a_pair_is_shown_as_one(stage: Stage) -> None:
+    a, b = pair(stage, [stage.agent("long") for _ in range(2)])
+    await stage.ready()
+    status, out, _ = await shown(a)
+    assert status == 0
+    assert "  a pair of hosts, as a sees it at " in out.splitlines()[0]
+    assert "no member" not in out
+    b.kill()
+
+    async def alone() -> bool:
+        return (await gauges(stage, a))["members_reached"] == 1
+
+    await wait_for(alone)
+    status, found = await report(a)
+    assert (status, len(found["members"])) == (1, 2)
+    assert found["wrong"][-1].startswith("1 of 2 members are reached and 2 are needed")
 
 
 async def test_a_host_that_has_met_nobody(stage: Stage) -> None:
