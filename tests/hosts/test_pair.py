@@ -7,10 +7,12 @@ import signal
 import uuid
 from functools import partial
 
-from tests.hosts.peers import completed, lose_disk, pair, verify
+from tests.hosts.peers import BRIEF, completed, lose_disk, pair, verify
 from tests.integration.stage import SidecarProcess, Stage, message, wait_for
 from tests.integration.test_followups import asked
 from tests.integration.test_takeover import as_if_nothing_had_happened, steps, whole
+
+STILL_S = (BRIEF["lease__ttl_ms"] + BRIEF["lease__margin_ms"]) / 1000
 
 
 async def _kinds(stage: Stage, host: SidecarProcess, task_id: str) -> list[str]:
@@ -224,4 +226,39 @@ async def test_what_was_begun_and_never_reached_the_voter_is_settled_once_it_is_
     await again.ended()
     assert again.completed
     assert sum(len(each.journal()) for each in agents) == 1
+    await verify(stage, hosts)
+
+
+async def test_a_host_that_stood_still_is_replaced_and_its_clients_stream_goes_on(stage: Stage) -> None:
+    agents = [stage.agent("long") for _ in range(2)]
+    a, b = hosts = pair(stage, agents)
+    await stage.ready()
+    direct = stage.send(a, "steps=12 pace=0.01 hold=6")
+    await direct.at_least(5)
+    a.signal(signal.SIGSTOP)
+    await wait_for(agents[1].journal, what="the other host takes over")
+    stage.go()
+    await wait_for(partial(completed, stage, b, direct.task_id))
+    a.signal(signal.SIGCONT)
+    await direct.ended()
+    as_if_nothing_had_happened(direct, steps(12), whole(12))
+    await stage.ready()
+    await verify(stage, hosts)
+
+
+async def test_a_voter_that_stood_still_takes_nobody_for_gone(stage: Stage) -> None:
+    agents = [stage.agent("long") for _ in range(2)]
+    a, b = hosts = pair(stage, agents)
+    await stage.ready()
+    direct = stage.send(a, "steps=12 pace=0.01 hold=6")
+    await direct.at_least(5)
+    b.signal(signal.SIGSTOP)
+    await asyncio.sleep(3 * STILL_S)
+    b.signal(signal.SIGCONT)
+    await asyncio.sleep(STILL_S)
+    stage.go()
+    await direct.ended()
+    as_if_nothing_had_happened(direct, steps(12), whole(12))
+    assert agents[1].journal() == []
+    assert (await _kinds(stage, b, direct.task_id)).count("claimed") == 1
     await verify(stage, hosts)
