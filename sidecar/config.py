@@ -70,8 +70,8 @@ class Config:
         "told to both; each keeps what the other one takes in", flag="--pair", shape="urls", shown="none"
     )
     join: str = option(
-        "", "the same list, for a gateway that belongs to the cluster and has no vote: it keeps no journal and "
-        "reads at the voters", flag="--join", shape="urls", shown="none"
+        "", "the same list, for a gateway or a standby that belongs to the cluster and has no vote: it keeps no "
+        "journal and reads at the voters", flag="--join", shape="urls", shown="none"
     )
     peer_port: int = option(
         8473, "port that other sidecars of the cluster use; 0 takes a free one", flag="--peer-port", shape="port"
@@ -182,8 +182,6 @@ def ready_to_run(config: Config) -> Config:
 
 
 def _ready_for_peers(config: Config) -> Config:
-    if config.join and not config.gateway:
-        raise ConfigError("only a gateway can belong to a cluster without a vote", "give --peers, or --gateway")
     local = all(is_loopback(urlsplit(url).hostname or "") for url in config.peer_urls)
     secret = config.cluster_secret
     if config.cluster_secret_file:

@@ -22,6 +22,7 @@ from sidecar.peers.behind import Behind
 from sidecar.peers.circle import Circle
 from sidecar.peers.clusterstore import ClusterStore
 from sidecar.peers.groupcards import GroupCards
+from sidecar.peers.guests import Guests
 from sidecar.peers.handshake import Side
 from sidecar.peers.heard import Heard
 from sidecar.peers.line import Line
@@ -38,7 +39,7 @@ from sidecar.peers.sealing import Identity
 from sidecar.peers.service import PeerService
 from sidecar.peers.sessions import ClusterSessions
 from sidecar.ports import Clock, Observer, RemoteVoter
-from sidecar.store import Session, inbox
+from sidecar.store import Session, SessionRow, inbox
 
 log = logging.getLogger(__name__)
 
@@ -107,6 +108,8 @@ class Cluster:
         self._quorum = QuorumVoter(circle, self.members, self._read)
         self._sessions.on_contact(self._quorum.contact)
         store.join(self._quorum, self._sessions, self.members, self._peers)
+        self._guests = Guests(self.links, self._living, session.session, self._dial)
+        store.guests = self._guests.links
         patience_ms = config.lease.ttl_ms + config.lease.margin_ms
         self.report = Report(config.name, store, self.members, self.reach, self._sessions.known, patience_ms)
         return session
@@ -152,12 +155,15 @@ class Cluster:
             group.create_task(self.members.run_forever(self._quorum))
             group.create_task(self._lives.run_forever())
             group.create_task(self._forward())
+            if not self._config.pair:
+                group.create_task(self._guests.run_forever())
             if self._behind is not None:
                 group.create_task(self._behind.run_forever())
             for part in self._parts():
                 group.create_task(part)
             if self._config.gateway:
-                group.create_task(GroupCards(self.links, self._sessions, self.store).run_forever())
+                who = (self.links, self._guests.links)
+                group.create_task(GroupCards(who, self._sessions, self.store).run_forever())
 
     async def close(self) -> None:
         """Nothing more is asked of the peers. After the session's release: they are to hear of that."""
@@ -169,6 +175,17 @@ class Cluster:
     def _parts(self) -> Sequence[Coroutine[Any, Any, None]]:
         """What else runs."""
         return ()
+
+    def _living(self) -> list[SessionRow]:
+        patience_ms = self._config.lease.ttl_ms + self._config.lease.margin_ms
+        return [row for row in self._sessions.known() if row.evidence is None and row.age_ms < patience_ms]
+
+    def _dial(self, url: str) -> PeerLink:
+        return PeerLink(url, self._side, self._observer, on_change=self._deserted)
+
+    def _deserted(self, line: Line) -> None:
+        if line.deserted and line.peer is not None:
+            self._heard.refused(line.peer.identity.session)
 
     def _votes_for(self, task: str) -> bool:
         return task != MEMBERS and self.store.voter_id in everyone(self.members.placed(task))
@@ -213,7 +230,7 @@ class Cluster:
             self._sessions.met(line.voter)
             self._look_behind()
         elif line.deserted and line.peer is not None:
-            self._heard.refused(line.peer.identity.session)
+            self._deserted(line)
         else:  # nobody hears from its session, or this host does not: what that owner owes is asked of the others
             lease = self._config.lease
             self._look_behind((lease.ttl_ms + lease.margin_ms) / 1000)

@@ -43,9 +43,11 @@ class ClusterStore(Store):
 
     Attributes:
         links: peers by their voters' ids.
+        guests: lines to sidecars without a vote, which may own a handoff all the same.
     """
 
     links: Mapping[str, PeerLink]
+    guests: Sequence[PeerLink] = ()
     members: AnyMembers
     quorum: QuorumVoter
     _says = 1
@@ -195,7 +197,7 @@ class ClusterStore(Store):
         # Nobody here leads to an owner. Who could run it claims it for this, unless its owner lives after all.
         sessions = await self.sessions.list()
         ready = [each.session for each in sessions if each.evidence is None and each.ready and not each.draining]
-        return [each for each in self.links.values() if any(map(each.leads_to, ready))]
+        return [each for each in (*self.links.values(), *self.guests) if any(map(each.leads_to, ready))]
 
     async def _carry(self, task: str, kind: str, body: bytes) -> int:
         peer = await self.owner_of(task)
@@ -211,4 +213,4 @@ class ClusterStore(Store):
         row = await self.handoff_row(task)
         if row is None or row.released:
             return None
-        return next((each for each in self.links.values() if each.leads_to(row.owner)), None)
+        return next((each for each in (*self.links.values(), *self.guests) if each.leads_to(row.owner)), None)

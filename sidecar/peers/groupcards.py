@@ -13,6 +13,7 @@ import asyncio
 import logging
 from collections.abc import Sequence
 from hashlib import sha256
+from itertools import chain
 from typing import Protocol
 
 from bridge.a2a.card import rewrite
@@ -43,12 +44,12 @@ class GroupCards:
     """Keeps the card of every group that somebody of the cluster has an agent of.
 
     Args:
-        links: to the peers.
+        links: to the peers, in one list or several, which may change.
         sessions: tells which group each of them is of.
         keeping: this sidecar's own store.
     """
 
-    def __init__(self, links: Sequence[PeerLink], sessions: Sessions, keeping: Keeping) -> None:
+    def __init__(self, links: Sequence[Sequence[PeerLink]], sessions: Sessions, keeping: Keeping) -> None:
         self._links, self._sessions, self._keeping = links, sessions, keeping
         self._told: set[str] = set()
 
@@ -70,7 +71,7 @@ class GroupCards:
         """
         groups: dict[str, list[PeerLink]] = {}
         for row in sorted(await self._sessions.list(), key=lambda row: (not row.ready, row.name)):
-            link = next((each for each in self._links if each.leads_to(row.session)), None)
+            link = next((each for each in chain(*self._links) if each.leads_to(row.session)), None)
             if link is not None and row.group and row.role != "gateway" and row.evidence is None:
                 groups.setdefault(row.group, []).append(link)
         known = [await self._known(group, links) for group, links in groups.items()]

@@ -24,7 +24,7 @@ from sidecar.peers.votertails import VoterTails
 from sidecar.records import Caller, KeyRow, ListQuery, TaskView
 from sidecar.store import HandoffRow
 
-LOOK_S = 1.0
+LOOK_S = 0.5
 """Where nothing was at work and nobody has come or gone, it is looked for no more often."""
 
 
@@ -124,7 +124,8 @@ class JoinedStore(ClusterStore):
             StoreUnavailable: no voter answers.
         """
         asked, now = (frozenset(but_of), promised), asyncio.get_running_loop().time()
-        if self._looked[1] == asked and now - self._looked[0] < LOOK_S:
+        idle = self._looked[1] == asked and now - self._looked[0] < LOOK_S
+        if idle or self.near.link() is None:  # that nobody is reached is told by what asks all the time
             return []
         rows: list[HandoffRow] = []
         while True:

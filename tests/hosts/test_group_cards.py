@@ -74,7 +74,7 @@ async def test_a_card_travels_once_and_again_only_when_it_is_another_one() -> No
     async with port() as end:
         south = has(end)
         async with link(end.url) as to:
-            cards = GroupCards([to], Sessions(session("south")), kept)
+            cards = GroupCards([[to]], Sessions(session("south")), kept)
             assert not await cards.look()
             assert kept.values == {}
             south.cards["census"] = CARD
@@ -93,7 +93,7 @@ async def test_of_two_that_have_different_cards_the_first_that_is_ready_tells() 
         east, south = has(first, census=CARD), has(second, census=NEWER)
         async with link(first.url) as to_east, link(second.url) as to_south:
             rows = session("east", ready=False), session("south")
-            cards = GroupCards([to_east, to_south], Sessions(*rows), kept)
+            cards = GroupCards([[to_east, to_south]], Sessions(*rows), kept)
             for _ in range(3):
                 assert await cards.look()
                 assert kept.values == {"group census": NEWER.decode()}
@@ -108,7 +108,7 @@ async def test_who_does_not_know_the_question_is_passed_by(
         has(old, census=CARD)
         south = has(new)
         async with link(old.url) as to_east, link(new.url) as to_south:
-            cards = GroupCards([to_east, to_south], Sessions(session("east"), session("south")), kept)
+            cards = GroupCards([[to_east, to_south]], Sessions(session("east"), session("south")), kept)
             known = {name: call for name, call in serving.CALLS.items() if name != "card"}
             monkeypatch.setattr(serving, "CALLS", MappingProxyType(known))
             for _ in range(3):
@@ -130,7 +130,7 @@ async def test_gateways_and_groups_without_a_name_are_not_asked() -> None:
         south = has(end, census=CARD)
         for row in (session("south", role="gateway"), session("south", ""), session("somebody")):
             async with link(end.url) as to:
-                assert not await GroupCards([to], Sessions(row), kept).look()
+                assert not await GroupCards([[to]], Sessions(row), kept).look()
     assert (kept.values, south.sent) == ({}, [])
 
 
@@ -144,7 +144,7 @@ async def test_what_cannot_be_served_is_not_kept_and_told_once(
     async with port() as end:
         has(end, census=card)
         async with link(end.url) as to:
-            cards = GroupCards([to], Sessions(session("south")), kept)
+            cards = GroupCards([[to]], Sessions(session("south")), kept)
             for _ in range(2):
                 assert await cards.look()  # there is one that can be
     assert kept.values == {"group census": CARD.decode()}
@@ -157,7 +157,7 @@ async def test_a_card_above_the_bound_is_no_answer() -> None:
     async with port() as end:
         has(end, census=b'{"name":"' + b"x" * CARD_BYTES_MAX + b'"}')
         async with link(end.url) as to:
-            assert not await GroupCards([to], Sessions(session("south")), kept).look()
+            assert not await GroupCards([[to]], Sessions(session("south")), kept).look()
             with pytest.raises(PeerUnavailable, match="malformed"):
                 await to.card("census", b"")
     assert kept.values == {}

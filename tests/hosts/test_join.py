@@ -1,4 +1,4 @@
-"""Gateways that belong to a cluster without a vote of their own: ``--join``."""
+"""Gateways and standbys that belong to a cluster without a vote of their own: ``--join``."""
 
 from __future__ import annotations
 
@@ -163,3 +163,70 @@ async def test_urls_that_lead_to_no_voter_are_told(stage: Stage) -> None:
         return any("--join" in each and "no voter" in each for each in await stage.reasons(lost))
 
     await wait_for(told, what="it says that its URLs lead to no voter")
+
+
+def joined_standby(stage: Stage, hosts: list[SidecarProcess], agent: AgentProcess, name: str) -> SidecarProcess:
+    """A sidecar of a cluster with an agent and a store of its own, and no vote."""
+    own = {"store": f"sqlite:///{stage.directory / name}.db", "peer_port": free_port()}
+    return stage.sidecar(agent, name, **{**BRIEF, **own, "join": hosts[0]._env["DHP_SIDECAR_PEERS"]})
+
+
+async def test_a_joined_standby_goes_on_where_no_voter_has_an_agent_any_more(stage: Stage) -> None:
+    agents = [stage.agent("long") for _ in range(4)]
+    hosts = cluster(stage, agents[:3])
+    standby = joined_standby(stage, hosts, agents[3], "standby")
+    await stage.ready()
+    seen = stage.send(hosts[0], "steps=12 pace=0.01 hold=6")
+    await seen.at_least(5)
+    beside = stage.subscribe(standby, seen.task_id)
+    await beside.at_least(2)
+    for each in agents[:3]:
+        each.kill()
+    stage.go()
+    await asyncio.gather(seen.ended(), beside.ended())
+    as_if_nothing_had_happened(seen, steps(12), whole(12))
+    assert beside.completed
+    assert len(agents[3].journal()) == 1
+    await wait_for(lambda: completed(stage, standby, seen.task_id))
+    await verify(stage, hosts)
+
+
+async def test_voters_without_agents_keep_what_joined_standbys_run(stage: Stage) -> None:
+    """Three gateways with votes, two standbys without, a gateway without: whoever dies, the stream goes on."""
+    hosts = cluster(stage, [None, None, None])
+    agents = [stage.agent("long") for _ in range(2)]
+    standbys = [joined_standby(stage, hosts, agent, f"s{at}") for at, agent in enumerate(agents)]
+    gate = joined_gateway(stage, hosts)
+    await stage.ready()
+    seen = stage.send(gate, "steps=12 pace=0.01 hold=6")
+    await seen.at_least(5)
+    dead = _at_work(agents)
+    standbys[dead].kill()
+    agents[dead].kill()
+    hosts[0].kill()
+    stage.go()
+    await seen.ended()
+    as_if_nothing_had_happened(seen, steps(12), whole(12))
+    assert len(agents[1 - dead].journal()) == 1
+    await verify(stage, hosts[1:])
+
+
+async def test_what_comes_for_a_joined_owner_reaches_it(stage: Stage) -> None:
+    hosts = cluster(stage, [None, None, None])
+    joined_standby(stage, hosts, stage.agent("input"), "standby")
+    gate = joined_gateway(stage, hosts)
+    await stage.ready()
+    first = stage.send(hosts[0], "questions=2")
+    await asked(first, 1, 2)
+    second = stage.send(hosts[1], "one", taskId=first.task_id)
+    await asked(second, 2, 2)
+    third = stage.send(gate, "two", taskId=first.task_id)
+    await third.ended()
+    assert third.completed
+    assert third.text == "2 answers, the last was two"
+    for at in (hosts[2], gate):
+        other = stage.send(at, "questions=1")
+        await asked(other, 1, 1)
+        canceled = await stage.rpc(at, "CancelTask", {"id": other.task_id})
+        assert canceled["status"]["state"] == "TASK_STATE_CANCELED"
+    await verify(stage, hosts)
