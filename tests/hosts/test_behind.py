@@ -18,7 +18,7 @@ async def test_what_a_host_missed_reaches_it_although_the_owner_has_died(stage: 
 
     async def told() -> bool:
         task = await stage.task(c, first.task_id)
-        return bool(task["status"]["state"] == "TASK_STATE_INPUT_REQUIRED")
+        return bool(task.get("status", {}).get("state") == "TASK_STATE_INPUT_REQUIRED")
 
     await wait_for(told)
     c.kill()
