@@ -23,7 +23,7 @@ from sidecar.peers.circle import Circle
 from sidecar.peers.clusterstore import ClusterStore
 from sidecar.peers.groupcards import GroupCards
 from sidecar.peers.guests import Guests
-from sidecar.peers.handshake import Side
+from sidecar.peers.handshake import Peer, Side
 from sidecar.peers.heard import Heard
 from sidecar.peers.line import Line
 from sidecar.peers.link import PeerLink
@@ -147,7 +147,7 @@ class Cluster:
     async def _talk(self, deliver: Callable[[str, str, bytes], Awaitable[int]]) -> None:
         misfits = Misfits(self.store.voter_id, lambda: self.members.cluster, self._observer)
         service = PeerService(self._local, self.store, deliver, misfits)
-        port = PeerPort(service, self._side, self._observer)
+        port = PeerPort(service, self._side, self._observer, on_met=self._heard_from)
         async with asyncio.TaskGroup() as group:
             for link in self.links:
                 group.create_task(link.run_forever())
@@ -186,6 +186,12 @@ class Cluster:
     def _deserted(self, line: Line) -> None:
         if line.deserted and line.peer is not None:
             self._heard.refused(line.peer.identity.session)
+
+    def _heard_from(self, peer: Peer) -> None:
+        """It dials, so it listens: who waited for the next dial's turn need not."""
+        for link in self.links:
+            if not link.connected and (link.peer is None or link.peer.identity.member == peer.identity.member):
+                link.hurry()
 
     def _votes_for(self, task: str) -> bool:
         return task != MEMBERS and self.store.voter_id in everyone(self.members.placed(task))

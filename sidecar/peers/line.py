@@ -115,8 +115,8 @@ class Line:
         timeout = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_WITHIN_S)
         async with aiohttp.ClientSession(timeout=timeout, trust_env=False) as session:
             while True:
+                self._hurry.clear()  # what comes during the attempt may be of somebody who listens only now
                 failures = 0 if await self._attempt(session) else failures + 1
-                self._hurry.clear()
                 with suppress(TimeoutError):
                     async with asyncio.timeout(ITSELF_AGAIN_S if self.itself else pause(failures)):
                         await self._hurry.wait()

@@ -12,7 +12,7 @@ import pytest
 from bridge.quorum import Appended
 from bridge.session import Renewal
 from sidecar.errors import PeerUnavailable, StoreFull
-from sidecar.peers import calls, kinds, serving
+from sidecar.peers import calls, kinds, line, serving
 from sidecar.peers.frames import PIECES_AHEAD
 from sidecar.peers.link import PeerLink
 from sidecar.records import Riders, SessionCard
@@ -45,6 +45,17 @@ async def test_a_peer_that_is_not_there_costs_nobody_time() -> None:
         assert (answered, len(failed)) == (0, 1000)
         assert time.monotonic() - begin < 10  # of the minute that an answer may take
         assert "cannot be reached" in failed[0]
+
+
+async def test_a_peer_that_is_heard_of_is_dialled_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with port() as end:
+        at, url = end.listener.getsockname()[1], end.url
+    monkeypatch.setattr(line, "DIAL_AGAIN_S", (60.0, 60.0))
+    async with link(url, up=False) as to:
+        await until(lambda: "cannot be reached" in to.problem)
+        async with port(at=at):
+            to.hurry()
+            await until(lambda: to.connected)
 
 
 async def test_a_peer_that_comes_back_is_found() -> None:

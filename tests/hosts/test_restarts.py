@@ -49,11 +49,6 @@ async def test_cases_77_78_a_rolling_restart_of_the_hosts_is_not_noticed_at_the_
     for each in streams:
         as_if_nothing_had_happened(each, steps(60), whole(60))
     await verify(stage, hosts)
-    stage.store = stage.directory / "c.db"
-    claims = [
-        entry.body or b"" for entry in await stage.journal(streams[0].task_id) if entry.kind.value == "claimed"
-    ]
-    assert all(b"expired" not in body for body in claims), "whoever leaves says so: nobody waits for its lease"
 
 
 async def test_a_standby_whose_agent_comes_late_takes_over_what_waits_for_it(stage: Stage) -> None:
