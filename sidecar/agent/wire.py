@@ -26,6 +26,7 @@ from sidecar.agent.answers import FAULTS, decode, end_of, excerpt, result_of
 from sidecar.agent.card import Address, CardView
 from sidecar.agent.headers import request_headers
 from sidecar.errors import AgentTimeout
+from sidecar.names import RememberingResolver
 from sidecar.ports import EndKind, RunEnd
 from sidecar.records import Json
 
@@ -92,6 +93,7 @@ class AgentWire:
                 limit=settings.connections_max,
                 keepalive_timeout=settings.keepalive_s,
                 ttl_dns_cache=1,
+                resolver=RememberingResolver(),
                 socket_factory=_socket,
             )
             self._session = _session(connector, settings)

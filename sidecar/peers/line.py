@@ -20,6 +20,7 @@ from typing import TypeVar
 import aiohttp
 
 from sidecar.errors import PeerUnavailable
+from sidecar.names import RememberingResolver
 from sidecar.peers.calls import TIMEOUT_S, Calls, failed
 from sidecar.peers.channel import CLOSE_WITHIN_S, SOCKET_BYTES_MAX, Broken, brisk, refuse
 from sidecar.peers.handshake import WITHIN_S, Peer, Side, dialled, host_of
@@ -113,7 +114,8 @@ class Line:
         """Be connected, or try to be, until cancelled."""
         failures = 0
         timeout = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_WITHIN_S)
-        async with aiohttp.ClientSession(timeout=timeout, trust_env=False) as session:
+        connector = aiohttp.TCPConnector(ttl_dns_cache=1, resolver=RememberingResolver())
+        async with aiohttp.ClientSession(connector=connector, timeout=timeout, trust_env=False) as session:
             while True:
                 self._hurry.clear()  # what comes during the attempt may be of somebody who listens only now
                 failures = 0 if await self._attempt(session) else failures + 1
