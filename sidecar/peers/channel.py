@@ -164,7 +164,7 @@ async def received(ws: Socket, note: Callable[[], None] | None = None) -> bytes:
             elif message.type is not aiohttp.WSMsgType.PONG:
                 return _binary(message)
         except (OSError, RuntimeError, aiohttp.ClientError) as fault:
-            raise Broken(str(fault) or type(fault).__name__) from None
+            raise Broken(_gone(fault)) from None
 
 
 def _binary(message: aiohttp.WSMessage) -> bytes:
@@ -188,6 +188,12 @@ def _binary(message: aiohttp.WSMessage) -> bytes:
     raise Rejected(Rejection.MALFORMED, f"a message of type {message.type.name}")
 
 
+def _gone(fault: Exception) -> str:
+    """What happened, not what the library tried to do."""
+    cut = isinstance(fault, ConnectionError)
+    return "the connection was cut" if cut else str(fault) or type(fault).__name__
+
+
 async def send(ws: Socket, data: bytes) -> None:
     """Send one binary message.
 
@@ -197,7 +203,7 @@ async def send(ws: Socket, data: bytes) -> None:
     try:
         await ws.send_bytes(data)
     except (OSError, RuntimeError, aiohttp.ClientError) as error:
-        raise Broken(str(error) or type(error).__name__) from None
+        raise Broken(_gone(error)) from None
 
 
 async def refuse(ws: Socket, why: Rejected) -> None:

@@ -210,6 +210,8 @@ class Line:
             raise Broken(_unconnected(error)) from None
         except TimeoutError:
             raise Broken("it does not answer in time", silent=True) from None
+        except (aiohttp.ServerDisconnectedError, ConnectionError):
+            raise Broken("it closed the connection at once") from None
         except (aiohttp.ClientError, OSError, ValueError) as error:
             raise Broken(str(error) or type(error).__name__) from None
 

@@ -5,17 +5,21 @@ from __future__ import annotations
 import asyncio
 import signal
 from functools import partial
+from typing import Any
 
+from bridge.lease import LEASE_MARGIN_MS, LEASE_TTL_MS
 from tests.hosts.peers import cluster, completed, verify
 from tests.integration.stage import Stage, wait_for
 from tests.integration.test_takeover import as_if_nothing_had_happened, steps, whole
 
+LEASE: dict[str, Any] = {"lease__ttl_ms": LEASE_TTL_MS, "lease__margin_ms": LEASE_MARGIN_MS}
 TEXT = "steps=12 pace=0.01 hold=6"
 
 
 async def test_the_whole_cluster_is_restarted_and_the_run_that_lived_through_it_is_found(stage: Stage) -> None:
     agents = [stage.agent("long") for _ in range(3)]
-    hosts = cluster(stage, agents)
+    # As long as by default: who is back within a lease comes before those that would run it again.
+    hosts = cluster(stage, agents, **LEASE)
     await stage.ready()
     seen = stage.send(hosts[0], TEXT)
     await seen.at_least(5)
