@@ -40,6 +40,7 @@ SUITES = (
     Suite("contract", 60),
     Suite("integration", 180, PARALLEL),
     Suite("hosts", 120, PARALLEL),
+    Suite("tour", 120, PARALLEL),  # what the documents invite to: the demo and the benchmarks
     Suite("chaos", 150, PARALLEL),
     Suite("alone", 40),  # measures how long something takes: nothing runs beside it
     Suite("container", 480),  # on a machine that has no image yet; skipped where containers are not permitted

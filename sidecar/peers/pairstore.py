@@ -29,6 +29,8 @@ from sidecar.store.sessions import AnySessions
 T = TypeVar("T")
 
 HERE_KEPT = 20_000
+ASKED_S = 0.3
+"""How long a look for orphans waits for the other host: far below a lease."""
 
 
 class PairStore(ClusterStore):
@@ -121,7 +123,8 @@ class PairStore(ClusterStore):
     async def handoffs_at_work(self, but_of: Collection[str] = (), promised: str = "") -> list[HandoffRow]:
         """What a sweep looks at, of both files, as far as the other one can be asked.
 
-        What began here and is kept there is passed by in the own file from the first look on.
+        What began here and is kept there is passed by in the own file from the first look on. A host that stands
+        still is not waited for: what it owned is in the own file, and is what this look is for.
         """
         found: list[HandoffRow] = []
         begun: list[HandoffRow] = []
@@ -131,9 +134,10 @@ class PairStore(ClusterStore):
         if peer is None or not peer.connected:
             return found
         try:
-            there = await asyncio.gather(*(self._taken_there(peer, row) for row in begun))
-            found += await peer.at_work(sorted(but_of), promised)
-        except PeerUnavailable:
+            async with asyncio.timeout(ASKED_S):
+                there = await asyncio.gather(*(self._taken_there(peer, row) for row in begun))
+                found += await peer.at_work(sorted(but_of), promised)
+        except (PeerUnavailable, TimeoutError):
             return found
         kept = [row.task for row, taken in zip(begun, there, strict=True) if taken]
         if kept:

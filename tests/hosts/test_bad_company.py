@@ -120,16 +120,21 @@ async def slow(target: int, delay_s: float) -> AsyncIterator[int]:
             sink.write(piece)
 
         under_way = asyncio.create_task(asyncio.sleep(0))
-        while piece := await source.read(65536):
-            before, at = under_way, asyncio.get_running_loop().time() + delay_s
+        try:
+            while piece := await source.read(65536):
+                before, at = under_way, asyncio.get_running_loop().time() + delay_s
 
-            async def in_turn(piece: bytes = piece, at: float = at, before: asyncio.Task[None] = before) -> None:
-                await before
-                await later(piece, at)
+                async def in_turn(
+                    piece: bytes = piece, at: float = at, before: asyncio.Task[None] = before
+                ) -> None:
+                    await before
+                    await later(piece, at)
 
-            under_way = asyncio.create_task(in_turn())
-        await under_way
-        sink.close()
+                under_way = asyncio.create_task(in_turn())
+            await under_way
+        finally:
+            under_way.cancel()
+            sink.transport.abort()
 
     async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:

@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from tests.integration.agent_card import REST_PATH
-from tests.integration.stage import V1, SidecarProcess, Stage, message
+from tests.integration.stage import V1, SidecarProcess, Stage, message, wait_for
 
 Json = dict[str, Any]
 REST = "HTTP+JSON"
@@ -27,12 +27,15 @@ async def test_a_stream_a_subscription_and_a_blocking_send_outlive_the_agent(sta
     agents = [stage.agent("long"), stage.agent("long")]
     a, b = (stage.sidecar(each) for each in agents)
     await stage.ready()
-    seen = stage.send(a, "steps=12 pace=0.05", binding=REST)
+    seen = stage.send(a, "steps=12 pace=0.01 hold=6", binding=REST)
     await seen.at_least(2)
     watching = stage.subscribe(b, seen.task_id, binding=REST)
-    blocking = asyncio.ensure_future(ask(stage, a, "POST", "/message:send", message("steps=12 pace=0.05")))
-    await seen.at_least(6)
+    blocking = asyncio.ensure_future(ask(stage, a, "POST", "/message:send", message("steps=12 pace=0.01 hold=6")))
+    await seen.at_least(5)
+    await watching.at_least(1)
+    await wait_for(lambda: len(agents[0].journal()) == 2)
     agents[0].kill()
+    stage.go()
     await asyncio.gather(seen.ended(), watching.ended())
     assert seen.completed
     assert seen.said == STEPS

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.integration.test_benchmarks import OVER_HOSTS, forked, measures
+from tests.tour.test_benchmarks import OVER_HOSTS, forked, measures
 
 __all__ = ["forked"]
 

@@ -35,7 +35,7 @@ GROUPS = {
 
 
 OVER_HOSTS = {"hosts", "dead", "proven", "crowd", "majority"}
-"""Tried in ``tests/hosts``."""
+"""Tried in ``test_benchmarks_over_hosts``."""
 
 
 @pytest.fixture(autouse=True)
