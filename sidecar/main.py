@@ -80,7 +80,7 @@ class Sidecar:
         self.supervisor = Supervisor(self.node, self.ownership)
         self.hang_watch = HangWatch(self.node, self.ownership)
         self.store_watch = StoreWatch(store.attempt)
-        self.tasks = RuntimeTasks(self.node, self.ownership)
+        self.tasks = RuntimeTasks(self.node, self.ownership, self.membership)
         self.front = Front(
             self.tasks,
             AgentGate(self.link),

@@ -241,6 +241,11 @@ class Observer(Protocol):
 class Tasks(Protocol):
     """What a front may ask of the runtime. Transport neutral; refusals are ``RpcError``."""
 
+    @property
+    def stale(self) -> bool:
+        """Whether what is read now may be behind: for a lease nobody has confirmed that nothing was missed."""
+        ...
+
     async def send(self, call: SendCall) -> Sent:
         """Journal a message and see that it runs. Returns before the agent has answered."""
         ...

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from bridge.a2a.dialect import Operation
 from bridge.a2a.faults import A2AFault
 from sidecar.errors import RpcError
-from sidecar.front.asgi import JSON, Receive, Send, respond
+from sidecar.front.asgi import JSON, Headers, Receive, Send, respond
 from sidecar.front.attend import Attendance, Outcome
 from sidecar.front.blocking import BlockingAnswer
 from sidecar.front.calls import echoed
@@ -27,6 +27,10 @@ from sidecar.records import Frame, Sent
 DRAINED = RpcError(
     -32603, "The sidecar is shutting down and the outcome is unknown: send the same messageId again, elsewhere"
 )
+
+
+STALE = (b"dhp-stale", b"?1")
+"""A boolean as RFC 9651 writes it."""
 
 
 class Wording(NamedTuple):
@@ -72,7 +76,8 @@ class Answers:
         unary = self._operations.unary.get(operation.name)
         if unary is not None:
             value = await unary(call)
-            await respond(send, 200, b"%b%b%b" % (wording.before, value, wording.after), (wording.media,))
+            body = b"%b%b%b" % (wording.before, value, wording.after)
+            await respond(send, 200, body, (wording.media, *self._age()))
         elif operation.kind == "push":
             raise A2AFault("PushNotificationNotSupported")
         elif operation.streaming:
@@ -93,7 +98,7 @@ class Answers:
             before=wording.before,
             after=wording.after,
             keep_alive_s=self._keep_alive_s,
-            headers=echoed(call),
+            headers=[*echoed(call), *self._age()],
         )
 
         async def work() -> None:
@@ -123,7 +128,8 @@ class Answers:
     async def _block(
         self, operation: Operation, call: Call, wording: Wording, receive: Receive, send: Send
     ) -> None:
-        response = BlockingAnswer(send, keep_alive_s=self._keep_alive_s, media=wording.media, headers=echoed(call))
+        headers = [*echoed(call), *self._age()]
+        response = BlockingAnswer(send, keep_alive_s=self._keep_alive_s, media=wording.media, headers=headers)
 
         async def work() -> None:
             sent: Sent | None = None
@@ -145,6 +151,13 @@ class Answers:
         if outcome is Outcome.DRAINED:
             await response.fail(wording.failure(DRAINED))
         self._observer.count("front.answers", outcome=outcome.value)
+
+    def _age(self) -> Headers:
+        """Read before the answer: what is fresh then was fresh when it was asked for."""
+        if not self._operations.stale:
+            return []
+        self._observer.count("front.stale")
+        return [STALE]
 
     def _failure(self, error: Exception, wording: Wording) -> Failure:
         self._observer.count("front.errors", kind=type(error).__name__)

@@ -64,6 +64,11 @@ class Operations:
         self.unary: dict[str, Callable[[Call], Awaitable[bytes]]] = {"GetTask": self.get, "ListTasks": self.page}
         self.blocking: dict[str, Callable[[Call], Awaitable[bytes]]] = {"CancelTask": self.cancel}
 
+    @property
+    def stale(self) -> bool:
+        """Whether what is read now may be behind."""
+        return self._tasks.stale
+
     async def get(self, call: Call) -> bytes:
         """GetTask (§3.1.3): Task."""
         task_id = check.required(call.params, "id")

@@ -48,6 +48,7 @@ COUNTERS: tuple[Metric, ...] = (
     Metric("front.answers", "answers to single requests, by how they ended", ("outcome",)),
     Metric("front.streams", "event streams towards clients, by how they ended", ("outcome",)),
     Metric("front.errors", "faults that clients were told, by kind", ("kind",)),
+    Metric("front.stale", "answers that were marked stale: the session had lapsed when they were read"),
     Metric("events_after_terminal", "agent events that came after the end of their task"),
     Metric("events_dropped", "agent events that were not journalled, by reason", ("reason",)),
     Metric("orphaned", "handoffs released by their owner, by reason", ("reason",)),

@@ -14,6 +14,7 @@ from sidecar.failpoints import reach
 from sidecar.records import Caller, Frame, Json, ListPage, ListQuery, SendCall, Sent
 from sidecar.runtime.endings import has_ended
 from sidecar.runtime.intake import Intake
+from sidecar.runtime.membership import Membership
 from sidecar.runtime.node import Node
 from sidecar.runtime.ownership import Ownership
 from sidecar.runtime.reading import Reading
@@ -29,12 +30,18 @@ class RuntimeTasks:
     Args:
         node: what this sidecar holds in common.
         ownership: claims handoffs and drives the ones that are owned here.
+        membership: says whether others may have gone on without this sidecar.
     """
 
-    def __init__(self, node: Node, ownership: Ownership) -> None:
-        self._node, self._ownership = node, ownership
+    def __init__(self, node: Node, ownership: Ownership, membership: Membership) -> None:
+        self._node, self._ownership, self._membership = node, ownership, membership
         self._reading = Reading(node, ownership)
         self._intake = Intake(node, ownership, self._reading)
+
+    @property
+    def stale(self) -> bool:
+        """Whether what is read now may be behind."""
+        return self._membership.lapsed
 
     async def send(self, call: SendCall) -> Sent:
         """Journal a message and see that it runs; while draining, elsewhere."""

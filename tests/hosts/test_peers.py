@@ -7,7 +7,7 @@ from functools import partial
 
 from sidecar.runtime.ownership import RESTING_KEPT_S
 from tests.hosts.peers import cluster, completed, verify
-from tests.integration.stage import Stage, message, wait_for
+from tests.integration.stage import V1, SidecarProcess, Stage, message, wait_for
 from tests.integration.test_followups import asked
 from tests.integration.test_takeover import as_if_nothing_had_happened, steps, whole
 
@@ -78,12 +78,28 @@ async def test_alone_of_three_nothing_is_accepted_and_later_everything_goes_on(s
     c.kill()
     refused = await stage.rpc(a, "SendMessage", message("steps=1"))
     assert "error" in refused
+    await wait_for(partial(_marked, stage, a, first.task_id, "?1"))
+    assert await stage.metric(a, "front_stale") >= 1
     stage.go()
     for each in (b, c):
         await stage.restart(each)
     await first.ended()
     as_if_nothing_had_happened(first, steps(12), whole(12))
+    for each in hosts:
+        await wait_for(partial(completed, stage, each, first.task_id))
+        await wait_for(partial(_marked, stage, each, first.task_id, None))
     await verify(stage, hosts)
+
+
+async def _marked(stage: Stage, host: SidecarProcess, task_id: str, mark: str | None) -> bool:
+    """Whether all that is read there is marked so: stale, or not at all."""
+    marks = set()
+    for method, params in (("GetTask", {"id": task_id}), ("ListTasks", {})):
+        body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+        answer = await stage.web.post(host.url + host.rpc_path, json=body, headers=V1)
+        assert "result" in answer.json(), answer.text
+        marks.add(answer.headers.get("dhp-stale"))
+    return marks == {mark}
 
 
 async def test_an_answer_that_comes_to_another_host_reaches_the_owner(stage: Stage) -> None:

@@ -46,6 +46,21 @@ async def test_ids_come_back_as_they_were(id_: Any, request_: Json) -> None:
         assert {type(each["id"]) for each in responses} == {type(id_)}
 
 
+@pytest.mark.parametrize("stale", [False, True])
+async def test_what_may_be_behind_is_marked(stale: bool) -> None:
+    async with serving() as served:
+        await post(served, SEND)
+        served.tasks.stale = stale
+        for request in (rpc("GetTask", {"id": "task-1"}), rpc("ListTasks", {}), STREAM):
+            answer = await post(served, request)
+            assert "result" in answer.text
+            assert answer.headers.get("dhp-stale") == ("?1" if stale else None)
+        async with httpx.AsyncClient(headers=V1) as web:
+            read = await web.get(f"{served.rest}/tasks/task-1")
+        assert read.headers.get("dhp-stale") == ("?1" if stale else None)
+        assert served.observer.counts["front.stale",] == 4 * stale
+
+
 async def test_a_stream_is_journalled_bytes_with_journal_positions() -> None:
     """Cases 65, 72: ids are journal positions; nothing may buffer, compress or count the stream."""
 

@@ -90,6 +90,7 @@ class FakeTasks:
         self.send_error: Exception | None = None
         self.send_delay_s = 0.0
         self.followers = 0
+        self.stale = False
         self.runs: set[asyncio.Task[None]] = set()
 
     def add(self, task_id: str) -> FakeTask:
