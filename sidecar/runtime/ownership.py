@@ -130,12 +130,10 @@ class Ownership:
     async def journal(self, task: str) -> list[Entry]:
         """The whole committed journal of a task."""
         entries: list[Entry] = []
-        while True:
-            after = entries[-1].seq if entries else 0
-            more = await self._node.store.entries(task, after, READ_CHUNK)
+        # Another host sends as much as fits into one message: a short answer is not the end.
+        while more := await self._node.store.entries(task, entries[-1].seq if entries else 0, READ_CHUNK):
             entries.extend(more)
-            if len(more) < READ_CHUNK:
-                return entries
+        return entries
 
     def let_go(self) -> None:
         """Forget owners that have had nothing to do for a while; their handoffs stay owned."""

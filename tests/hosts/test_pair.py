@@ -8,6 +8,8 @@ import time
 import uuid
 from functools import partial
 
+import pytest
+
 from tests.hosts.peers import BRIEF, completed, lose_disk, pair, verify
 from tests.integration.stage import SidecarProcess, Stage, message, wait_for
 from tests.integration.test_followups import asked
@@ -153,11 +155,13 @@ async def test_an_answer_that_comes_to_the_other_host_reaches_the_owner(stage: S
     await verify(stage, hosts)
 
 
-async def test_a_host_that_restarts_goes_on_with_its_agents_run(stage: Stage) -> None:
+@pytest.mark.parametrize("chunk", [16, 500_000])
+async def test_a_host_that_restarts_goes_on_with_its_agents_run(stage: Stage, chunk: int) -> None:
+    """What it goes on from is kept at the other host, and may be more than one message carries."""
     agents = [stage.agent("long") for _ in range(2)]
     a, b = hosts = pair(stage, agents)
     await stage.ready()
-    direct = stage.send(a, "steps=12 pace=0.01 hold=6")
+    direct = stage.send(a, f"steps=12 pace=0.01 hold=6 chunk={chunk}")
     await direct.at_least(5)
     beside = stage.subscribe(b, direct.task_id)
     await beside.at_least(2)
@@ -166,7 +170,9 @@ async def test_a_host_that_restarts_goes_on_with_its_agents_run(stage: Stage) ->
     stage.go()
     await beside.ended()
     assert beside.completed
+    assert beside.text == whole(12, chunk)
     await wait_for(partial(completed, stage, a, direct.task_id))
+    assert [len(each.journal()) for each in agents] == [1, 0]
     await verify(stage, hosts)
 
 

@@ -18,8 +18,8 @@ def steps(count: int) -> list[str]:
     return [f"step {step}/{count}" for step in range(1, count + 1)]
 
 
-def whole(count: int) -> str:
-    return "".join(f"[{step}]".ljust(16, "x") for step in range(1, count + 1))
+def whole(count: int, chunk: int = 16) -> str:
+    return "".join(f"[{step}]".ljust(chunk, "x") for step in range(1, count + 1))
 
 
 def as_if_nothing_had_happened(seen: Recording, said: list[str], text: str) -> None:
